@@ -17,6 +17,7 @@ use foldb::Iter;
 use crate::boundary::{arg, array, bytes, call, free, handle, lend, quiet, store_error, store_len};
 use crate::database::family::rocksdb_column_family_handle_t;
 use crate::database::{Family, rocksdb_t};
+use crate::objects::statistics::{Count, Measure, Statistics};
 use crate::options::calls::{no_timestamps, rocksdb_readoptions_t};
 use crate::status::{Outcome, Status};
 
@@ -64,6 +65,16 @@ pub(crate) struct FamilyEntries {
     is_valid: bool,
     /// The prefix that bounds the iterator since its last seek.
     prefix: Option<Vec<u8>>,
+    /// What counts the moves, if the database was opened with statistics.
+    statistics: Option<Arc<Statistics>>,
+}
+
+impl Drop for FamilyEntries {
+    fn drop(&mut self) {
+        if let Some(statistics) = &self.statistics {
+            statistics.count(Count::IteratorsFreed, 1);
+        }
+    }
 }
 
 impl FamilyEntries {
@@ -75,7 +86,38 @@ impl FamilyEntries {
     ) -> Outcome<FamilyEntries> {
         let iter = opened(&family, options)?;
         let options = options.clone();
-        Ok(FamilyEntries { family, options, iter, status: Ok(()), is_valid: false, prefix: None })
+        let (status, is_valid, prefix) = (Ok(()), false, None);
+        Ok(FamilyEntries { family, options, iter, status, is_valid, prefix, statistics: None })
+    }
+
+    /// Counts the moves from now on.
+    fn counted_by(mut self, statistics: Option<&Arc<Statistics>>) -> FamilyEntries {
+        self.statistics = statistics.cloned();
+        if let Some(statistics) = &self.statistics {
+            statistics.count(Count::Iterators, 1);
+        }
+        self
+    }
+
+    /// Goes to a key or an end, and counts that.
+    fn sought(&mut self, seek: impl FnOnce(&mut Iter) -> foldb::Result<bool>) {
+        let Some(statistics) = self.statistics.clone() else {
+            let moved = seek(&mut self.iter);
+            return self.settle(moved);
+        };
+        let moved = statistics.timed(Measure::Seek, || seek(&mut self.iter));
+        self.settle(moved);
+        statistics.count(Count::Seeks, 1);
+        statistics.count(Count::SeeksFound, self.is_valid.into());
+    }
+
+    /// Counts a step.
+    #[inline]
+    fn count_step(&self, steps: Count, found: Count) {
+        if let Some(statistics) = &self.statistics {
+            statistics.count(steps, 1);
+            statistics.count(found, self.is_valid.into());
+        }
     }
 
     /// Shows newer entries before a seek, if the iterator is a tailing one.
@@ -83,6 +125,21 @@ impl FamilyEntries {
         if self.options.values.tailing != 0 {
             self.status = self.refresh();
         }
+    }
+
+    /// Moves to the entry behind the current one, among those that exist now.
+    #[cold]
+    fn advance_among_newest(&mut self) {
+        let key = self.iter.key().to_vec();
+        self.tail();
+        if self.status.is_err() {
+            return;
+        }
+        let moved = match self.iter.seek(&key) {
+            Ok(true) if self.iter.key() == key => self.iter.advance(),
+            moved => moved,
+        };
+        self.settle(moved);
     }
 
     /// Takes the outcome of a move.
@@ -107,14 +164,22 @@ impl FamilyEntries {
         extractor.and_then(|extractor| extractor.prefix(self.iter.key())) == Some(&prefix[..])
     }
 
+    /// Bounds the iterator by the prefix of the entry that a seek to an end found.
+    fn start_prefix_here(&mut self) {
+        if self.is_valid {
+            let key = self.iter.key().to_vec();
+            self.start_prefix(&key);
+        }
+    }
+
     /// Notes the prefix of a seek, if it bounds the iterator.
-    fn start_prefix(&mut self, key: Option<&[u8]>) {
+    fn start_prefix(&mut self, key: &[u8]) {
         let values = &self.options.values;
         if values.prefix_same_as_start == 0 || values.total_order_seek != 0 {
             return;
         }
         let extractor = self.family.prefix_extractor.as_ref();
-        self.prefix = key.and_then(|key| extractor?.prefix(key)).map(<[u8]>::to_vec);
+        self.prefix = extractor.and_then(|own| own.prefix(key)).map(<[u8]>::to_vec);
     }
 }
 
@@ -135,36 +200,37 @@ impl Cursor for FamilyEntries {
     fn seek_to_first(&mut self) {
         self.tail();
         self.prefix = None;
-        let moved = self.iter.seek_to_first();
-        self.settle(moved);
+        self.sought(Iter::seek_to_first);
+        self.start_prefix_here();
     }
 
     fn seek_to_last(&mut self) {
         self.tail();
         self.prefix = None;
-        let moved = self.iter.seek_to_last();
-        self.settle(moved);
+        self.sought(Iter::seek_to_last);
+        self.start_prefix_here();
     }
 
     fn seek(&mut self, key: &[u8]) {
         self.tail();
-        self.start_prefix(Some(key));
-        let moved = self.iter.seek(key);
-        self.settle(moved);
+        self.start_prefix(key);
+        self.sought(|iter| iter.seek(key));
     }
 
     fn seek_for_prev(&mut self, key: &[u8]) {
         self.tail();
-        self.start_prefix(Some(key));
-        let moved = self.iter.seek_for_prev(key);
-        self.settle(moved);
+        self.start_prefix(key);
+        self.sought(|iter| iter.seek_for_prev(key));
     }
 
     #[inline]
     fn advance(&mut self) {
-        if self.is_valid {
+        if self.is_valid && self.options.values.tailing != 0 {
+            self.advance_among_newest();
+        } else if self.is_valid {
             let moved = self.iter.advance();
             self.settle(moved);
+            self.count_step(Count::Nexts, Count::NextsFound);
         }
     }
 
@@ -173,6 +239,7 @@ impl Cursor for FamilyEntries {
         if self.is_valid {
             let moved = self.iter.retreat();
             self.settle(moved);
+            self.count_step(Count::Prevs, Count::PrevsFound);
         }
     }
 
@@ -259,7 +326,9 @@ unsafe fn create(
 ) -> Outcome<Entries> {
     let (db, options) = (arg(db, "db")?, arg(options, "options")?);
     let family = family.as_ref().map_or(&db.database.default, |own| &own.family);
-    FamilyEntries::of(family.clone(), options).map(|own| Entries::Family(Box::new(own)))
+    let entries = FamilyEntries::of(family.clone(), options)?;
+    let entries = entries.counted_by(db.database.options.statistics.as_ref());
+    Ok(Entries::Family(Box::new(entries)))
 }
 
 #[unsafe(no_mangle)]

@@ -6,7 +6,7 @@
 //! `docs/rocksdb.md` are generated from it, and the compiler compares each function with it.
 //!
 //! Reading order: `status`, `boundary`, `options`, `objects`, `database`, `batch`, `iterator`,
-//! `transactions`, `copies`.
+//! `transactions`, `copies`, `perf`.
 //!
 //! # Safety
 //! Each exported function is called by C. Its caller keeps the rules of RocksDB's header: pointers
@@ -32,6 +32,7 @@ pub mod database;
 pub mod iterator;
 pub mod objects;
 pub mod options;
+pub mod perf;
 pub mod refused;
 mod status;
 pub mod transactions;
@@ -75,11 +76,14 @@ mod exports {
     pub(crate) use crate::objects::comparator::*;
     pub(crate) use crate::objects::environment::*;
     pub(crate) use crate::objects::filter_policy::*;
+    pub(crate) use crate::objects::histogram::*;
     pub(crate) use crate::objects::limits::*;
     pub(crate) use crate::objects::listener::*;
+    pub(crate) use crate::objects::listener_info::*;
     pub(crate) use crate::objects::logger::*;
     pub(crate) use crate::objects::merge_operator::*;
     pub(crate) use crate::objects::slice_transform::*;
+    pub(crate) use crate::objects::statistics::*;
     pub(crate) use crate::options::calls::*;
     pub(crate) use crate::options::changes::*;
     pub(crate) use crate::options::compression::*;
@@ -89,6 +93,7 @@ mod exports {
     pub(crate) use crate::options::table::*;
     pub(crate) use crate::options::text::*;
     pub(crate) use crate::options::*;
+    pub(crate) use crate::perf::*;
     pub(crate) use crate::refused::*;
     pub(crate) use crate::transactions::calls::*;
     pub(crate) use crate::transactions::databases::*;

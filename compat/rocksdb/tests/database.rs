@@ -2,19 +2,24 @@
 
 #![allow(clippy::undocumented_unsafe_blocks, reason = "each call keeps the rules of the header")]
 
-use std::ffi::{CStr, CString, c_char};
-use std::path::Path;
+mod support;
+
+use std::ffi::c_char;
 use std::ptr;
 
+use foldb_rocksdb::copies::backup::{
+    rocksdb_backup_engine_close, rocksdb_backup_engine_create_new_backup,
+    rocksdb_backup_engine_open, rocksdb_backup_engine_restore_db_from_backup,
+    rocksdb_restore_options_create,
+};
 use foldb_rocksdb::database::close::{rocksdb_close, rocksdb_destroy_db, rocksdb_free};
+use foldb_rocksdb::database::family::{
+    rocksdb_column_family_handle_get_id, rocksdb_create_column_family, rocksdb_drop_column_family,
+};
 use foldb_rocksdb::database::open::{rocksdb_open, rocksdb_open_with_ttl};
-use foldb_rocksdb::database::reads::rocksdb_get;
-use foldb_rocksdb::database::rocksdb_t;
-use foldb_rocksdb::database::writes::{rocksdb_merge, rocksdb_put};
 use foldb_rocksdb::options::calls::{rocksdb_readoptions_create, rocksdb_writeoptions_create};
 use foldb_rocksdb::options::{
-    rocksdb_options_create, rocksdb_options_set_create_if_missing,
-    rocksdb_options_set_uint64add_merge_operator, rocksdb_options_t,
+    rocksdb_options_create, rocksdb_options_set_uint64add_merge_operator,
 };
 use foldb_rocksdb::transactions::calls::rocksdb_transaction_put;
 use foldb_rocksdb::transactions::databases::{
@@ -32,67 +37,7 @@ use foldb_rocksdb::transactions::pessimistic_calls::{
     rocksdb_transactiondb_get, rocksdb_transactiondb_put,
 };
 
-fn c_path(path: &Path) -> CString {
-    CString::new(path.to_str().unwrap()).unwrap()
-}
-
-/// Calls a function that may fail. Returns its error.
-fn error_of(call: impl FnOnce(*mut *mut c_char)) -> Option<String> {
-    let mut error = ptr::null_mut();
-    call(&mut error);
-    if error.is_null() {
-        return None;
-    }
-    let text = unsafe { CStr::from_ptr(error) }.to_str().unwrap().to_owned();
-    unsafe { rocksdb_free(error.cast()) };
-    Some(text)
-}
-
-fn creating() -> *mut rocksdb_options_t {
-    let options = rocksdb_options_create();
-    unsafe { rocksdb_options_set_create_if_missing(options, 1) };
-    options
-}
-
-fn opened(options: *mut rocksdb_options_t, path: &Path) -> *mut rocksdb_t {
-    let mut db = ptr::null_mut();
-    let path = c_path(path);
-    let error = error_of(|error| db = unsafe { rocksdb_open(options, path.as_ptr(), error) });
-    assert_eq!(error, None);
-    db
-}
-
-fn put(db: *mut rocksdb_t, key: &str, value: &[u8]) -> Option<String> {
-    let options = rocksdb_writeoptions_create();
-    let (key, value) = ((key.as_ptr().cast(), key.len()), (value.as_ptr().cast(), value.len()));
-    error_of(|error| unsafe { rocksdb_put(db, options, key.0, key.1, value.0, value.1, error) })
-}
-
-fn merge(db: *mut rocksdb_t, key: &str, value: &[u8]) -> Option<String> {
-    let options = rocksdb_writeoptions_create();
-    let (key, value) = ((key.as_ptr().cast(), key.len()), (value.as_ptr().cast(), value.len()));
-    error_of(|error| unsafe { rocksdb_merge(db, options, key.0, key.1, value.0, value.1, error) })
-}
-
-/// Takes a value that the library made.
-fn taken(value: *mut c_char, len: usize) -> Option<Vec<u8>> {
-    if value.is_null() {
-        return None;
-    }
-    let bytes = unsafe { std::slice::from_raw_parts(value.cast::<u8>(), len) }.to_vec();
-    unsafe { rocksdb_free(value.cast()) };
-    Some(bytes)
-}
-
-fn get(db: *mut rocksdb_t, key: &str) -> Result<Option<Vec<u8>>, String> {
-    let options = rocksdb_readoptions_create();
-    let (mut value, mut len) = (ptr::null_mut(), 0);
-    let key = (key.as_ptr().cast(), key.len());
-    let error = error_of(|error| {
-        value = unsafe { rocksdb_get(db, options, key.0, key.1, &mut len, error) };
-    });
-    error.map_or(Ok(taken(value, len)), Err)
-}
+use support::{c_path, creating, error_of, get, merge, opened, put, taken};
 
 #[test]
 fn a_merge_without_an_operator_says_what_rocksdb_says() {
@@ -104,7 +49,7 @@ fn a_merge_without_an_operator_says_what_rocksdb_says() {
 }
 
 #[test]
-fn a_reopen_without_the_operator_reads_no_merges_and_one_with_it_does() {
+fn merges_of_numbers_are_added_up_over_a_reopen() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("db");
     let counting = creating();
@@ -156,9 +101,9 @@ fn a_directory_of_rocksdb_is_refused_and_stays_as_it_is() {
     assert_eq!(std::fs::read(dir.path().join("CURRENT")).unwrap(), b"MANIFEST-000005\n");
 }
 
-/// Puts `k` in a transaction named `first`, and prepares it.
-unsafe fn prepare(transaction: *mut rocksdb_transaction_t) {
-    let (name, key) = (b"first".as_ptr().cast(), b"k".as_ptr().cast());
+/// Names a transaction, puts `k` in it, and prepares it.
+unsafe fn prepare(transaction: *mut rocksdb_transaction_t, name: &str) {
+    let (name, key) = (name.as_ptr().cast(), b"k".as_ptr().cast());
     let named = error_of(|error| unsafe {
         rocksdb_transaction_set_name(transaction, name, 5, error);
     });
@@ -187,7 +132,7 @@ fn a_prepared_transaction_survives_a_close_with_its_locks() {
     unsafe {
         let db = open();
         let transaction = rocksdb_transaction_begin(db, write, begin, ptr::null_mut());
-        prepare(transaction);
+        prepare(transaction, "first");
         rocksdb_transactiondb_close(db);
         rocksdb_transaction_destroy(transaction);
 
@@ -235,4 +180,97 @@ fn a_database_with_a_time_to_live_opens_with_one_only() {
         unsafe { rocksdb_open(options, path.as_ptr(), error) };
     });
     assert!(plain.unwrap().contains("time to live"));
+}
+
+#[test]
+fn two_prepared_transactions_of_one_key_do_not_keep_the_database_closed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = c_path(&dir.path().join("db"));
+    let (options, locking) = (creating(), rocksdb_transactiondb_options_create());
+    let (write, begin) = (rocksdb_writeoptions_create(), rocksdb_transaction_options_create());
+    unsafe {
+        let mut error = ptr::null_mut();
+        let db = rocksdb_transactiondb_open(options, locking, path.as_ptr(), &mut error);
+        for name in ["first", "other"] {
+            let transaction = rocksdb_transaction_begin(db, write, begin, ptr::null_mut());
+            prepare(transaction, name);
+            // RocksDB frees the locks with the handle.
+            rocksdb_transaction_destroy(transaction);
+        }
+        rocksdb_transactiondb_close(db);
+
+        let db = rocksdb_transactiondb_open(options, locking, path.as_ptr(), &mut error);
+        assert!(!db.is_null() && error.is_null());
+        let mut count = 0;
+        let prepared = rocksdb_transactiondb_get_prepared_transactions(db, &mut count);
+        assert_eq!(count, 2);
+        for at in 0..count {
+            let own = *prepared.add(at);
+            assert_eq!(error_of(|error| rocksdb_transaction_commit(own, error)), None);
+            rocksdb_transaction_destroy(own);
+        }
+        rocksdb_free(prepared.cast());
+        rocksdb_transactiondb_close(db);
+    }
+}
+
+#[test]
+fn a_null_handle_of_a_database_with_transactions_is_an_error() {
+    let (read, mut len) = (rocksdb_readoptions_create(), 0);
+    let key = b"k".as_ptr().cast();
+    let error = error_of(|error| unsafe {
+        rocksdb_transactiondb_get(ptr::null_mut(), read, key, 1, &mut len, error);
+    });
+    assert_eq!(error.as_deref(), Some("Invalid argument: db is NULL"));
+}
+
+#[test]
+fn the_number_of_a_dropped_family_is_not_used_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = opened(creating(), &dir.path().join("db"));
+    let options = rocksdb_options_create();
+    let ids: Vec<u32> = (0..3)
+        .map(|_| unsafe {
+            let mut error = ptr::null_mut();
+            let family = rocksdb_create_column_family(db, options, c"own".as_ptr(), &mut error);
+            let id = rocksdb_column_family_handle_get_id(family);
+            assert_eq!(error_of(|error| rocksdb_drop_column_family(db, family, error)), None);
+            id
+        })
+        .collect();
+    assert_eq!(ids, [1, 2, 3]);
+    unsafe { rocksdb_close(db) };
+}
+
+#[test]
+fn a_restore_of_an_unknown_backup_keeps_the_database_that_is_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, backups) = (dir.path().join("db"), c_path(&dir.path().join("backups")));
+    let options = creating();
+    unsafe {
+        let mut error = ptr::null_mut();
+        let engine = rocksdb_backup_engine_open(options, backups.as_ptr(), &mut error);
+        let db = opened(options, &path);
+        assert_eq!(put(db, "k", b"kept"), None);
+        let made = error_of(|error| rocksdb_backup_engine_create_new_backup(engine, db, error));
+        assert_eq!(made, None);
+        rocksdb_close(db);
+
+        let (restoring, place) = (rocksdb_restore_options_create(), c_path(&path));
+        let restored = error_of(|error| {
+            rocksdb_backup_engine_restore_db_from_backup(
+                engine,
+                place.as_ptr(),
+                place.as_ptr(),
+                restoring,
+                7,
+                error,
+            );
+        });
+        assert_eq!(restored.as_deref(), Some("NotFound: Backup not found"));
+        let db = opened(rocksdb_options_create(), &path);
+        assert_eq!(get(db, "k"), Ok(Some(b"kept".to_vec())));
+        rocksdb_close(db);
+        rocksdb_backup_engine_close(engine);
+    }
 }

@@ -31,6 +31,10 @@ pub enum Event {
         bytes_written: u64,
         /// Bytes of values that stayed in a log, which became a value segment.
         bytes_adopted: u64,
+        /// The tables written, which are not in the tree yet.
+        files: Vec<PathBuf>,
+        /// The smallest and the largest sequence number in these tables; 0 if there are none.
+        seqnos: (u64, u64),
         /// How long the flush took.
         duration: Duration,
     },
@@ -46,6 +50,14 @@ pub enum Event {
         bytes_read: u64,
         /// Bytes of tables written; 0 for a trivial move.
         bytes_written: u64,
+        /// Records read.
+        records_in: u64,
+        /// Records written, after folding.
+        records_out: u64,
+        /// The tables that the slice took keys from, each with its level.
+        inputs: Vec<(usize, PathBuf)>,
+        /// The tables written. None for a trivial move.
+        outputs: Vec<PathBuf>,
         /// How long the slice took.
         duration: Duration,
     },
@@ -161,7 +173,7 @@ impl fmt::Display for Event {
                 records_out,
                 bytes_written,
                 duration,
-                bytes_adopted: _,
+                ..
             } => {
                 write!(
                     f,
@@ -176,6 +188,7 @@ impl fmt::Display for Event {
                 bytes_read,
                 bytes_written,
                 duration,
+                ..
             } => {
                 write!(
                     f,
@@ -478,6 +491,7 @@ fn trace(event: &Event) {
             bytes_written,
             bytes_adopted,
             duration,
+            ..
         } => {
             tracing::debug!(
                 %keyspace,
@@ -497,6 +511,7 @@ fn trace(event: &Event) {
             bytes_read,
             bytes_written,
             duration,
+            ..
         } => {
             tracing::debug!(
                 %keyspace,

@@ -93,7 +93,8 @@ impl<I: Input> Table<I> {
         let index = index.ok_or(Stop::At(at, Fault::damaged("the table has no index")))?;
         let form = Form::of(&properties).map_err(|fault| Stop::At(index.offset, fault))?;
         let mut waiting = blocks.index(index, form)?;
-        let parts = if form.is_partitioned { std::mem::take(&mut waiting) } else { VecDeque::new() };
+        let parts =
+            if form.is_partitioned { std::mem::take(&mut waiting) } else { VecDeque::new() };
         let range_deletions = handle(RANGE_DELETIONS)?;
         let (block, is_at_begin) = (None, true);
         Ok(Table { blocks, properties, range_deletions, form, parts, waiting, block, is_at_begin })

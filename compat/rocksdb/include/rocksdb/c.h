@@ -962,7 +962,6 @@ ROCKSDB_LIBRARY_API const char* rocksdb_livefiles_largestkey(
     const rocksdb_livefiles_t* files, int index, size_t* size);
 ROCKSDB_LIBRARY_API uint64_t rocksdb_livefiles_entries(
     const rocksdb_livefiles_t* files, int index);
-/* ignored: deletes are not counted apart: answers 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_livefiles_deletions(
     const rocksdb_livefiles_t* files, int index);
 ROCKSDB_LIBRARY_API void rocksdb_livefiles_destroy(
@@ -1932,21 +1931,16 @@ ROCKSDB_LIBRARY_API void rocksdb_options_set_info_log_level(
     rocksdb_options_t* options, int value);
 ROCKSDB_LIBRARY_API int rocksdb_options_get_info_log_level(
     rocksdb_options_t* options);
-/* ignored: the functions that tell the counts are not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_options_enable_statistics(
     rocksdb_options_t* options);
-/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_statistics_level(
     rocksdb_options_t* options, int level);
 ROCKSDB_LIBRARY_API int rocksdb_options_get_statistics_level(
     rocksdb_options_t* options);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API char* rocksdb_options_statistics_get_string(
     rocksdb_options_t* opt);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_options_statistics_get_ticker_count(
     rocksdb_options_t* opt, uint32_t ticker_type);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_options_statistics_get_histogram_data(
     rocksdb_options_t* opt, uint32_t histogram_type,
     rocksdb_statistics_histogram_data_t* const data);
@@ -1978,37 +1972,26 @@ ROCKSDB_LIBRARY_API unsigned int rocksdb_options_get_stats_persist_period_sec(
 /* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_dump_malloc_stats(
     rocksdb_options_t* options, unsigned char value);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API rocksdb_statistics_histogram_data_t*
 rocksdb_statistics_histogram_data_create(void);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_statistics_histogram_data_destroy(
     rocksdb_statistics_histogram_data_t* data);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API double rocksdb_statistics_histogram_data_get_median(
     rocksdb_statistics_histogram_data_t* data);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API double rocksdb_statistics_histogram_data_get_p95(
     rocksdb_statistics_histogram_data_t* data);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API double rocksdb_statistics_histogram_data_get_p99(
     rocksdb_statistics_histogram_data_t* data);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API double rocksdb_statistics_histogram_data_get_average(
     rocksdb_statistics_histogram_data_t* data);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API double rocksdb_statistics_histogram_data_get_std_dev(
     rocksdb_statistics_histogram_data_t* data);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API double rocksdb_statistics_histogram_data_get_max(
     rocksdb_statistics_histogram_data_t* data);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_statistics_histogram_data_get_count(
     rocksdb_statistics_histogram_data_t* data);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_statistics_histogram_data_get_sum(
     rocksdb_statistics_histogram_data_t* data);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API double rocksdb_statistics_histogram_data_get_min(
     rocksdb_statistics_histogram_data_t* data);
 
@@ -2295,126 +2278,94 @@ ROCKSDB_LIBRARY_API void rocksdb_logger_destroy(rocksdb_logger_t* logger);
 /* Event listeners. A listener hears of flushes, compactions, ingestions, stalls
    and errors. The objects with `info` in their name say more. */
 
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const char* rocksdb_flushjobinfo_cf_name(
     const rocksdb_flushjobinfo_t* info, size_t* length);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const char* rocksdb_flushjobinfo_file_path(
     const rocksdb_flushjobinfo_t* info, size_t* length);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API unsigned char
 rocksdb_flushjobinfo_triggered_writes_slowdown(
     const rocksdb_flushjobinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API unsigned char rocksdb_flushjobinfo_triggered_writes_stop(
     const rocksdb_flushjobinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_flushjobinfo_largest_seqno(
     const rocksdb_flushjobinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_flushjobinfo_smallest_seqno(
     const rocksdb_flushjobinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
+/* ignored: the engine decides by itself when to go on after an error */
 ROCKSDB_LIBRARY_API void rocksdb_reset_status(rocksdb_status_ptr_t* status_ptr);
-/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_compactionjobinfo_status(
     const rocksdb_compactionjobinfo_t* info, char** errptr);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const char* rocksdb_compactionjobinfo_cf_name(
     const rocksdb_compactionjobinfo_t* info, size_t* length);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API size_t rocksdb_compactionjobinfo_input_files_count(
     const rocksdb_compactionjobinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const char* rocksdb_compactionjobinfo_input_file_at(
     const rocksdb_compactionjobinfo_t* info, size_t pos, size_t* length);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API size_t rocksdb_compactionjobinfo_output_files_count(
     const rocksdb_compactionjobinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const char* rocksdb_compactionjobinfo_output_file_at(
     const rocksdb_compactionjobinfo_t* info, size_t pos, size_t* length);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_compactionjobinfo_elapsed_micros(
     const rocksdb_compactionjobinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_compactionjobinfo_num_corrupt_keys(
     const rocksdb_compactionjobinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API int rocksdb_compactionjobinfo_base_input_level(
     const rocksdb_compactionjobinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API int rocksdb_compactionjobinfo_output_level(
     const rocksdb_compactionjobinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_compactionjobinfo_input_records(
     const rocksdb_compactionjobinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_compactionjobinfo_output_records(
     const rocksdb_compactionjobinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_compactionjobinfo_total_input_bytes(
     const rocksdb_compactionjobinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_compactionjobinfo_total_output_bytes(
     const rocksdb_compactionjobinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint32_t rocksdb_compactionjobinfo_compaction_reason(
     const rocksdb_compactionjobinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API size_t rocksdb_compactionjobinfo_num_input_files(
     const rocksdb_compactionjobinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API size_t
 rocksdb_compactionjobinfo_num_input_files_at_output_level(
     const rocksdb_compactionjobinfo_t* info);
-/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_subcompactionjobinfo_status(
     const rocksdb_subcompactionjobinfo_t* info, char** errptr);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const char* rocksdb_subcompactionjobinfo_cf_name(
     const rocksdb_subcompactionjobinfo_t* info, size_t* length);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_subcompactionjobinfo_thread_id(
     const rocksdb_subcompactionjobinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API int rocksdb_subcompactionjobinfo_base_input_level(
     const rocksdb_subcompactionjobinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API int rocksdb_subcompactionjobinfo_output_level(
     const rocksdb_subcompactionjobinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
+/* ignored: its callback is never called: the engine has no such event */
 ROCKSDB_LIBRARY_API const char* rocksdb_externalfileingestioninfo_cf_name(
     const rocksdb_externalfileingestioninfo_t* info, size_t* length);
-/* refused: not built yet: answers NULL or 0 */
+/* ignored: its callback is never called: the engine has no such event */
 ROCKSDB_LIBRARY_API const char*
 rocksdb_externalfileingestioninfo_internal_file_path(
     const rocksdb_externalfileingestioninfo_t* info, size_t* length);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const char* rocksdb_writestallinfo_cf_name(
     const rocksdb_writestallinfo_t* info, size_t* length);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const rocksdb_writestallcondition_t*
 rocksdb_writestallinfo_cur(const rocksdb_writestallinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API const rocksdb_writestallcondition_t*
 rocksdb_writestallinfo_prev(const rocksdb_writestallinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
+/* ignored: its callback is never called: the engine has no such event */
 ROCKSDB_LIBRARY_API const char* rocksdb_memtableinfo_cf_name(
     const rocksdb_memtableinfo_t* info, size_t* length);
-/* refused: not built yet: answers NULL or 0 */
+/* ignored: its callback is never called: the engine has no such event */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_memtableinfo_first_seqno(
     const rocksdb_memtableinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
+/* ignored: its callback is never called: the engine has no such event */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_memtableinfo_earliest_seqno(
     const rocksdb_memtableinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
+/* ignored: its callback is never called: the engine has no such event */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_memtableinfo_num_entries(
     const rocksdb_memtableinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
+/* ignored: its callback is never called: the engine has no such event */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_memtableinfo_num_deletes(
     const rocksdb_memtableinfo_t* info);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API rocksdb_eventlistener_t* rocksdb_eventlistener_create(
     void* state_, void (*destructor_)(void*), on_flush_begin_cb on_flush_begin,
     on_flush_completed_cb on_flush_completed,
@@ -2426,7 +2377,6 @@ ROCKSDB_LIBRARY_API rocksdb_eventlistener_t* rocksdb_eventlistener_create(
     on_background_error_cb on_background_error,
     on_stall_conditions_changed_cb on_stall_conditions_changed,
     on_memtable_sealed_cb on_memtable_sealed);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_eventlistener_destroy(
     rocksdb_eventlistener_t* eventlistener);
 
@@ -2660,20 +2610,14 @@ ROCKSDB_LIBRARY_API void rocksdb_create_dir_if_missing(rocksdb_env_t* env,
 
 /* Counters of a thread. A context counts what the calls of one thread did. */
 
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_set_perf_level(int value);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API rocksdb_perfcontext_t* rocksdb_perfcontext_create(void);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_perfcontext_reset(
     rocksdb_perfcontext_t* context);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API char* rocksdb_perfcontext_report(
     rocksdb_perfcontext_t* context, unsigned char exclude_zero_counters);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API uint64_t rocksdb_perfcontext_metric(
     rocksdb_perfcontext_t* context, int metric);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_perfcontext_destroy(
     rocksdb_perfcontext_t* context);
 

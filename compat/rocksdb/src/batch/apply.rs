@@ -17,7 +17,7 @@ impl Database {
     pub(crate) fn write(&self, options: &rocksdb_writeoptions_t, rep: &Rep) -> Outcome<()> {
         let engine = options.for_engine()?;
         let batch = self.engine_batch(options, rep)?;
-        Ok(self.writable()?.with(&engine).write(&batch)?)
+        self.counted_write(&engine, || Ok(self.writable()?.with(&engine).write(&batch)?))
     }
 
     /// Returns the batch of the engine.

@@ -1,7 +1,9 @@
 //! An iterator over a family with the writes of a batch over it.
 //!
-//! The batch may change while the iterator lives, so the iterator keeps no place in it: each move
-//! looks up the batch's next key. It stays within the bounds and the prefix of the read options.
+//! The batch may change while the iterator lives, so the iterator keeps a key of it, and no place.
+//! A write behind that key is seen when the iterator comes to it. An iterator that has left the
+//! batch's last key behind sees no write until it seeks or turns round, as in RocksDB. It stays
+//! within the bounds and the prefix of the read options.
 //!
 //! ```text
 //! database   a b   d e
@@ -30,6 +32,8 @@ pub(crate) struct MergedEntries {
     base: Box<dyn Cursor>,
     order: Arc<dyn Comparator>,
     options: rocksdb_readoptions_t,
+    /// The batch's next key; `None` behind its last one.
+    own: Option<Vec<u8>>,
     /// The entry under the cursor.
     current: Option<(Vec<u8>, Vec<u8>)>,
     is_forward: bool,
@@ -53,6 +57,7 @@ impl MergedEntries {
             base,
             order,
             options,
+            own: None,
             current: None,
             is_forward: true,
             prefix: None,
@@ -107,32 +112,30 @@ impl MergedEntries {
         self.batch.read().key_within(self.family.id, from, to, true)
     }
 
-    /// Comes to the next entry, from where the base is and from the batch's key `own`.
-    fn settle(&mut self, mut own: Option<Vec<u8>>) {
+    /// Comes to the next entry, from where the base and the batch's next key are.
+    fn settle(&mut self) {
         self.current = None;
         loop {
             if let Err(status) = self.base.status() {
                 self.status = Err(status);
                 return;
             }
-            let base = self.base.is_valid().then(|| self.base.key().to_vec());
-            let nearer = match (&base, &own) {
-                (None, None) => return,
-                (Some(_), None) => Ordering::Less,
-                (None, Some(_)) => Ordering::Greater,
-                (Some(base), Some(own)) => {
-                    let order = self.order.compare(base, own);
+            let nearer = match (self.base.is_valid(), &self.own) {
+                (false, None) => return,
+                (true, None) => Ordering::Less,
+                (false, Some(_)) => Ordering::Greater,
+                (true, Some(own)) => {
+                    let order = self.order.compare(self.base.key(), own);
                     if self.is_forward { order } else { order.reverse() }
                 }
             };
             if nearer == Ordering::Less {
                 // Only the base has the key.
-                let Some(key) = base else { return };
-                let value = self.base.value().to_vec();
+                let (key, value) = (self.base.key().to_vec(), self.base.value().to_vec());
                 self.take(key, Ok(Some(value)));
                 return;
             }
-            let Some(key) = own.take() else { return };
+            let Some(key) = self.own.clone() else { return };
             let found = self.own_value(&key, nearer == Ordering::Equal);
             if nearer == Ordering::Equal {
                 self.step_base();
@@ -141,11 +144,16 @@ impl MergedEntries {
                 self.take(key, found);
                 return;
             }
-            own = match self.is_forward {
-                true => self.own_from(Bound::Excluded(&key)),
-                false => self.own_up_to(Bound::Excluded(&key)),
-            };
+            self.step_own(&key);
         }
+    }
+
+    /// Goes on to the batch's key after this one.
+    fn step_own(&mut self, key: &[u8]) {
+        self.own = match self.is_forward {
+            true => self.own_from(Bound::Excluded(key)),
+            false => self.own_up_to(Bound::Excluded(key)),
+        };
     }
 
     /// Returns the value of a key of the batch. The base is at the same key, or has none there.
@@ -175,9 +183,10 @@ impl MergedEntries {
         if self.is_forward { self.base.advance() } else { self.base.retreat() }
     }
 
-    /// Moves the base behind the current key, in the direction of the next move.
+    /// Moves on from an entry, in a direction.
     fn leave(&mut self, key: &[u8], is_forward: bool) {
-        if self.is_forward != is_forward {
+        let turns = self.is_forward != is_forward;
+        if turns {
             self.is_forward = is_forward;
             if is_forward { self.base.seek(key) } else { self.base.seek_for_prev(key) }
         }
@@ -185,6 +194,18 @@ impl MergedEntries {
             self.base.is_valid() && self.order.compare(self.base.key(), key) == Ordering::Equal;
         if is_there {
             self.step_base();
+        }
+        if turns || self.own.as_deref() == Some(key) {
+            self.step_own(key);
+        }
+        self.settle();
+    }
+
+    /// Bounds the iterator by the prefix of the entry that a seek to an end found.
+    fn start_prefix_here(&mut self) {
+        if let Some((key, _)) = &self.current {
+            let key = key.clone();
+            self.start_prefix(&key);
         }
     }
 
@@ -203,45 +224,43 @@ impl Cursor for MergedEntries {
     fn seek_to_first(&mut self) {
         self.begin(true);
         self.base.seek_to_first();
-        let own = self.own_from(Bound::Unbounded);
-        self.settle(own);
+        self.own = self.own_from(Bound::Unbounded);
+        self.settle();
+        self.start_prefix_here();
     }
 
     fn seek_to_last(&mut self) {
         self.begin(false);
         self.base.seek_to_last();
-        let own = self.own_up_to(Bound::Unbounded);
-        self.settle(own);
+        self.own = self.own_up_to(Bound::Unbounded);
+        self.settle();
+        self.start_prefix_here();
     }
 
     fn seek(&mut self, key: &[u8]) {
         self.begin(true);
         self.start_prefix(key);
         self.base.seek(key);
-        let own = self.own_from(Bound::Included(key));
-        self.settle(own);
+        self.own = self.own_from(Bound::Included(key));
+        self.settle();
     }
 
     fn seek_for_prev(&mut self, key: &[u8]) {
         self.begin(false);
         self.start_prefix(key);
         self.base.seek_for_prev(key);
-        let own = self.own_up_to(Bound::Included(key));
-        self.settle(own);
+        self.own = self.own_up_to(Bound::Included(key));
+        self.settle();
     }
 
     fn advance(&mut self) {
         let Some((key, _)) = self.current.take() else { return };
         self.leave(&key, true);
-        let own = self.own_from(Bound::Excluded(&key));
-        self.settle(own);
     }
 
     fn retreat(&mut self) {
         let Some((key, _)) = self.current.take() else { return };
         self.leave(&key, false);
-        let own = self.own_up_to(Bound::Excluded(&key));
-        self.settle(own);
     }
 
     fn key(&self) -> &[u8] {

@@ -8,7 +8,7 @@ use std::ptr;
 use std::time::UNIX_EPOCH;
 
 use foldb::backup::{BackupInfo, Backups};
-use foldb::{Db, ErrorKind, Options};
+use foldb::{Db, Options};
 
 use crate::boundary::{arg, arg_mut, call, free, handle, path};
 use crate::database::close::refuse_foreign;
@@ -83,7 +83,7 @@ values! {
         max_valid_backups_to_open: c_int = 0x7fff_ffff,
             rocksdb_backup_engine_options_set_max_valid_backups_to_open(c_int),
             rocksdb_backup_engine_options_get_max_valid_backups_to_open;
-        share_files_with_checksum_naming: c_int = 1,
+        share_files_with_checksum_naming: c_int = -2147483646,
             rocksdb_backup_engine_options_set_share_files_with_checksum_naming(c_int),
             rocksdb_backup_engine_options_get_share_files_with_checksum_naming;
     }
@@ -143,17 +143,23 @@ impl rocksdb_backup_engine_t {
         Ok(())
     }
 
+    /// # Errors
+    /// `NotFound` without this backup; `None` is any.
+    fn check_exists(&self, id: Option<u32>) -> Outcome<()> {
+        let all = self.backups.list()?;
+        if all.iter().any(|backup| id.is_none_or(|id| backup.id == u64::from(id))) {
+            return Ok(());
+        }
+        Err(Status::not_found("Backup not found"))
+    }
+
     /// Replaces what a directory holds by a backup; `None` is the newest.
     fn restore(&self, id: Option<u32>, directory: &Path) -> Outcome<()> {
         refuse_foreign(directory)?;
+        self.check_exists(id)?;
         Db::destroy(directory, &self.options)?;
-        let restored = self.backups.restore(id.map(u64::from), directory);
-        match restored {
-            Err(error) if error.kind() == ErrorKind::DatabaseMissing => {
-                Err(Status::not_found("Backup not found"))
-            }
-            restored => restored.map(drop).map_err(Status::from),
-        }
+        self.backups.restore(id.map(u64::from), directory)?;
+        Ok(())
     }
 }
 
@@ -235,11 +241,9 @@ pub unsafe extern "C" fn rocksdb_backup_engine_verify_backup(
     errptr: *mut *mut c_char,
 ) {
     call(errptr, || {
-        let backups = &arg(engine, "be")?.backups;
-        if !backups.list()?.iter().any(|backup| backup.id == u64::from(id)) {
-            return Err(Status::not_found("Backup not found"));
-        }
-        match backups.verify()?.faults.first() {
+        let own = arg(engine, "be")?;
+        own.check_exists(Some(id))?;
+        match own.backups.verify()?.faults.first() {
             None => Ok(()),
             Some(fault) => Err(Status::new(Code::Corruption, fault.to_string())),
         }

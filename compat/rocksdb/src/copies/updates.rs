@@ -166,7 +166,9 @@ pub unsafe extern "C" fn rocksdb_wal_iter_next(iterator: *mut rocksdb_wal_iterat
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_wal_iter_valid(iterator: *const rocksdb_wal_iterator_t) -> c_uchar {
+pub unsafe extern "C" fn rocksdb_wal_iter_valid(
+    iterator: *const rocksdb_wal_iterator_t,
+) -> c_uchar {
     c_uchar::from((*iterator).batch.is_some())
 }
 

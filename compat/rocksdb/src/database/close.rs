@@ -3,17 +3,21 @@
 use std::ffi::{c_char, c_void};
 use std::ptr;
 
-use foldb::{Db, ErrorKind};
+use foldb::{Db, ReadOnlyDb};
 
 use crate::boundary::{arg, array_copy, call, free, path, quiet, store_len, text_copy};
-use crate::database::open::{Wanted, engine_options, is_hidden};
+use crate::database::family::{numbers, stored_id, stored_ids};
+use crate::database::open::{Wanted, engine_options, open_error, read_error};
 use crate::database::{DEFAULT_FAMILY, Database, Engine, rocksdb_t};
 use crate::options::rocksdb_options_t;
-use crate::status::{Code, Outcome, Status};
+use crate::status::{Outcome, Status};
 
 impl Database {
     /// Closes the engine's database. Handles that are left fail from now on.
     pub(crate) fn close(&self) -> Outcome<()> {
+        if let Some(statistics) = &self.options.statistics {
+            statistics.detach(self);
+        }
         match &self.engine {
             Engine::Writable(db) => db.close()?,
             Engine::ReadOnly(db) => db.close()?,
@@ -37,7 +41,7 @@ pub unsafe extern "C" fn rocksdb_close(db: *mut rocksdb_t) {
 unsafe fn plain_options(options: *const rocksdb_options_t) -> Outcome<foldb::Options> {
     let options = arg(options, "options")?;
     let families = [Wanted { name: DEFAULT_FAMILY, options, ttl: None }];
-    let mut engine = engine_options(options, &families)?;
+    let (mut engine, _) = engine_options(options, &families)?;
     engine.default.merge_operator = None;
     Ok(engine)
 }
@@ -53,7 +57,7 @@ pub unsafe extern "C" fn rocksdb_destroy_db(
         let directory = path(name, "name")?;
         let options = plain_options(options)?;
         refuse_foreign(&directory)?;
-        Ok(Db::destroy(&directory, &options)?)
+        Db::destroy(&directory, &options).map_err(|error| open_error(error, &directory))
     });
 }
 
@@ -86,8 +90,8 @@ pub unsafe extern "C" fn rocksdb_repair_db(
         let directory = path(name, "name")?;
         let options = plain_options(options)?;
         refuse_foreign(&directory)?;
-        Db::repair(&directory, options)?;
-        Ok(())
+        let repaired = Db::repair(&directory, options);
+        repaired.map(drop).map_err(|error| open_error(error, &directory))
     });
 }
 
@@ -102,18 +106,9 @@ pub unsafe extern "C" fn rocksdb_list_column_families(
     let names = call(errptr, || {
         let directory = path(name, "name")?;
         let options = plain_options(options)?;
-        let db = Db::open_read_only(&directory, options).map_err(|error| match error.kind() {
-            ErrorKind::DatabaseMissing => Status::new(
-                Code::IoError,
-                format!(
-                    "No such file or directory: While opening a file for sequentially reading: \
-                     {}/CURRENT: No such file or directory",
-                    directory.display()
-                ),
-            ),
-            _ => error.into(),
-        })?;
-        Ok(in_order(db.keyspaces()))
+        let db = Db::open_read_only(&directory, options);
+        let db = db.map_err(|error| read_error(error, &directory))?;
+        in_order(&db)
     });
     let Some(names) = names else {
         store_len(count, 0);
@@ -124,10 +119,14 @@ pub unsafe extern "C" fn rocksdb_list_column_families(
     array_copy(&copies)
 }
 
-/// Returns the names of families: the default one first, as RocksDB lists them.
-pub(crate) fn in_order(keyspaces: Vec<String>) -> Vec<String> {
-    let others = keyspaces.into_iter().filter(|name| name != DEFAULT_FAMILY && !is_hidden(name));
-    std::iter::once(DEFAULT_FAMILY.to_owned()).chain(others).collect()
+/// Returns the names of families in the order of their numbers, as RocksDB lists them.
+pub(crate) fn in_order(db: &ReadOnlyDb) -> Outcome<Vec<String>> {
+    let names = db.keyspaces();
+    let stored = stored_ids(&names, |name| Ok(stored_id(db.keyspace(name)?.schema())))?;
+    let mut all: Vec<(u32, &str)> =
+        numbers(stored).into_iter().map(|(name, id)| (id, name)).collect();
+    all.sort_unstable();
+    Ok(all.into_iter().map(|(_, name)| name.to_owned()).collect())
 }
 
 #[unsafe(no_mangle)]

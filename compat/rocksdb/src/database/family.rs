@@ -7,11 +7,13 @@ use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int};
 use std::ptr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use foldb::operators::Operator;
 use foldb::{Keyspace, KeyspaceOptions};
 
 use crate::boundary::{arg, array, array_copy, call, copy, free, handle, quiet, store_len, text};
+use crate::database::open::is_hidden;
 use crate::database::{DEFAULT_FAMILY, Database, Engine, Family, FamilyKeyspace, rocksdb_t};
 use crate::options::{check, keyspace_options, operator_spec, rocksdb_options_t};
 use crate::status::{Outcome, Status};
@@ -27,6 +29,18 @@ const SCHEMA: &str = "rocksdb column family ";
 /// Returns the number that a schema stores.
 pub(crate) fn stored_id(schema: Option<&str>) -> Option<u32> {
     schema?.strip_prefix(SCHEMA)?.parse().ok()
+}
+
+/// Returns the families among keyspaces, each with the number that it stores.
+///
+/// # Errors
+/// Those of `id_of`.
+pub(crate) fn stored_ids(
+    keyspaces: &[String],
+    id_of: impl Fn(&str) -> Outcome<Option<u32>>,
+) -> Outcome<Vec<(&str, Option<u32>)>> {
+    let families = keyspaces.iter().map(String::as_str).filter(|name| !is_hidden(name));
+    families.map(|name| Ok((name, id_of(name)?))).collect()
 }
 
 /// Gives each family its number.
@@ -128,11 +142,12 @@ impl Database {
         if families.values().any(|family| family.name == name) {
             return Err(Status::invalid("Column family already exists"));
         }
-        let id = families.keys().max().map_or(1, |last| last + 1);
-        crate::database::open::register(db, name, options)?;
+        let id = self.next_family.load(Ordering::Relaxed);
+        self.register(name, options)?;
         let expiry = ttl.and_then(crate::database::open::lifetime);
         let expiry = expiry.map(foldb::expiry::Expiry::after_last_write);
         let keyspace = create_keyspace(db, name, id, options, expiry)?;
+        self.next_family.store(id + 1, Ordering::Relaxed);
         if let Some(filter) = &options.compaction_filter {
             keyspace.set_compaction_filter(Some(Arc::new(filter.clone())));
         }

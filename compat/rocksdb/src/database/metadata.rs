@@ -12,7 +12,7 @@ use crate::boundary::{copy, free, handle, lend, quiet, store_len, text_copy};
 use crate::database::family::rocksdb_column_family_handle_t;
 use crate::database::{Database, Family, rocksdb_t};
 
-/// Levels of RocksDB's default options. A family tells at least so many.
+/// The number of levels in RocksDB's default options. A family reports this many or more.
 const LEVELS: usize = 7;
 
 /// RocksDB: `ColumnFamilyMetaData`.
@@ -322,11 +322,10 @@ pub unsafe extern "C" fn rocksdb_livefiles_entries(
     live(files, index).map_or(0, |file| file.table.records)
 }
 
-/// Deletes are not counted apart.
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_livefiles_deletions(
-    _files: *const rocksdb_livefiles_t,
-    _index: c_int,
+pub unsafe extern "C" fn rocksdb_livefiles_deletions(
+    files: *const rocksdb_livefiles_t,
+    index: c_int,
 ) -> u64 {
-    0
+    live(files, index).map_or(0, |file| file.table.deletes)
 }

@@ -8,12 +8,15 @@
 //! number keep it for ever; others come after them, in the order of their names.
 
 pub mod close;
+mod counting;
+pub(crate) mod events;
 pub mod family;
 pub mod memory;
 pub mod metadata;
 pub mod open;
 pub mod pinned;
 pub mod properties;
+mod property_texts;
 pub mod reads;
 pub mod snapshot;
 pub mod upkeep;
@@ -26,8 +29,9 @@ use std::sync::Arc;
 use foldb::operators::Operator;
 use foldb::stats::MemoryUsage;
 use foldb::{Db, Keyspace, KeyspaceReader, ReadOnlyDb, Snapshot};
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
+use crate::database::events::DatabaseEvents;
 use crate::objects::slice_transform::SliceTransform;
 use crate::options::rocksdb_options_t;
 use crate::status::{Outcome, Status};
@@ -47,8 +51,13 @@ pub(crate) struct Database {
     pub(crate) options: rocksdb_options_t,
     pub(crate) default: Arc<Family>,
     pub(crate) families: RwLock<BTreeMap<u32, Arc<Family>>>,
+    pub(crate) operators: Mutex<open::Operators>,
+    /// The number of the next new family. No number is used again while the database is open.
+    pub(crate) next_family: std::sync::atomic::AtomicU32,
     /// Whether `rocksdb_compact_range` does nothing.
     pub(crate) compactions_disabled: std::sync::atomic::AtomicBool,
+    /// What hears the engine's events.
+    pub(crate) events: Arc<DatabaseEvents>,
 }
 
 /// The engine's handle, by what it may do.
@@ -81,9 +90,10 @@ pub(crate) enum FamilyKeyspace {
     Secondary(RwLock<KeyspaceReader>),
 }
 
-/// Returns the error of writes to a database that is open for reading.
-pub(crate) fn read_only() -> Status {
-    Status::unsupported("Not supported operation in read only mode.")
+/// Returns the error of writes to a database that is open for reading, or as a secondary.
+fn refused_write(is_secondary: bool) -> Status {
+    let mode = if is_secondary { "secondary" } else { "read only" };
+    Status::unsupported(format!("Not supported operation in {mode} mode."))
 }
 
 impl Family {
@@ -95,7 +105,7 @@ impl Family {
     pub(crate) fn writable(&self) -> Outcome<&Keyspace> {
         match &self.keyspace {
             FamilyKeyspace::Writable(keyspace) => Ok(keyspace),
-            _ => Err(read_only()),
+            other => Err(refused_write(matches!(other, FamilyKeyspace::Secondary(_)))),
         }
     }
 
@@ -119,7 +129,7 @@ impl Database {
     pub(crate) fn writable(&self) -> Outcome<&Db> {
         match &self.engine {
             Engine::Writable(db) => Ok(db),
-            _ => Err(read_only()),
+            other => Err(refused_write(matches!(other, Engine::Secondary { .. }))),
         }
     }
 

@@ -3,6 +3,7 @@
 //! RocksDB wants every family of a database named when it is opened for writing. So does this
 //! library, because a family's operator and order come from the program.
 
+use std::collections::HashMap;
 use std::ffi::{c_char, c_int, c_uchar};
 use std::path::{Path, PathBuf};
 use std::ptr;
@@ -11,12 +12,13 @@ use std::time::Duration;
 
 use foldb::expiry::Expiry;
 use foldb::{Db, ErrorKind, Options, ReadOnlyDb};
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 use crate::boundary::{arg, array, call, handle, path, text};
 use crate::database::close::refuse_foreign;
+use crate::database::events::DatabaseEvents;
 use crate::database::family::{
-    create_keyspace, handle_of, numbers, rocksdb_column_family_handle_t, stored_id,
+    create_keyspace, handle_of, numbers, rocksdb_column_family_handle_t, stored_id, stored_ids,
 };
 use crate::database::{DEFAULT_FAMILY, Database, Engine, Family, FamilyKeyspace, rocksdb_t};
 use crate::objects::merge_operator::NamedOperator;
@@ -68,31 +70,41 @@ impl Wanted<'_> {
     }
 }
 
-/// Registers the operator of a family that is created while the database is open.
-///
-/// # Errors
-/// `Not implemented` for a family with a long name.
-pub(crate) fn register(db: &Db, name: &str, options: &rocksdb_options_t) -> Outcome<()> {
-    let Some(operator) = &options.merge_operator else { return Ok(()) };
-    let named = NamedOperator::of(name, operator)?;
-    match db.add_operator(Arc::new(named)) {
-        // A family of this name was dropped before: its operator serves the new one.
-        Err(error) if error.kind() == ErrorKind::InvalidArgument => Ok(()),
-        added => Ok(added?),
+/// The operators that families of this open have or had, by the name of the family.
+pub(crate) type Operators = HashMap<String, Arc<NamedOperator>>;
+
+impl Database {
+    /// Registers the operator of a family that is created while the database is open.
+    ///
+    /// # Errors
+    /// `Not implemented` for a family with a long name.
+    pub(crate) fn register(&self, name: &str, options: &rocksdb_options_t) -> Outcome<()> {
+        let Some(operator) = &options.merge_operator else { return Ok(()) };
+        let mut operators = self.operators.lock();
+        if let Some(known) = operators.get(name) {
+            return known.replace(operator);
+        }
+        let named = Arc::new(NamedOperator::of(name, operator)?);
+        self.writable()?.add_operator(named.clone())?;
+        operators.insert(name.to_owned(), named);
+        Ok(())
     }
 }
 
-/// Returns the engine's options for a database with these families.
+/// Returns the engine's options for a database with these families, and their operators.
 pub(crate) fn engine_options(
     options: &rocksdb_options_t,
     families: &[Wanted<'_>],
-) -> Outcome<Options> {
+) -> Outcome<(Options, Operators)> {
     let mut engine = open_options(options)?;
+    let mut operators = Operators::new();
     for family in families {
         check(family.options)?;
         engine.comparators.push(comparator(family.options));
         if let Some(operator) = &family.options.merge_operator {
-            engine.operators.push(Arc::new(NamedOperator::of(family.name, operator)?));
+            let named = Arc::new(NamedOperator::of(family.name, operator)?);
+            engine.operators.push(named.clone());
+            operators.insert(family.name.to_owned(), named);
         }
         if let Some(filter) = &family.options.compaction_filter {
             let keyspace = family.keyspace().to_owned();
@@ -103,11 +115,11 @@ pub(crate) fn engine_options(
         }
     }
     register_events(&mut engine, options);
-    Ok(engine)
+    Ok((engine, operators))
 }
 
 /// Says an error of an open as RocksDB does.
-fn open_error(error: foldb::Error, directory: &Path) -> Status {
+pub(crate) fn open_error(error: foldb::Error, directory: &Path) -> Status {
     let shown = directory.display();
     match error.kind() {
         ErrorKind::DatabaseMissing => {
@@ -123,6 +135,19 @@ fn open_error(error: foldb::Error, directory: &Path) -> Status {
     }
 }
 
+/// Says an error of an open for reading as RocksDB does.
+pub(crate) fn read_error(error: foldb::Error, directory: &Path) -> Status {
+    if error.kind() != ErrorKind::DatabaseMissing {
+        return open_error(error, directory);
+    }
+    let missing = "No such file or directory";
+    let message = format!(
+        "{missing}: While opening a file for sequentially reading: {}/CURRENT: {missing}",
+        directory.display()
+    );
+    Status::new(Code::IoError, message)
+}
+
 /// Opens a database.
 pub(crate) fn open(
     options: &rocksdb_options_t,
@@ -134,7 +159,9 @@ pub(crate) fn open(
         return Err(Status::invalid("Default column family not specified"));
     }
     refuse_foreign(&directory)?;
-    let own = engine_options(options, families)?;
+    let (mut own, operators) = engine_options(options, families)?;
+    let events = DatabaseEvents::of(options);
+    own.listeners.push(events.clone());
     let (engine, opened) = match mode {
         Mode::Writable => {
             let db = Db::open(&directory, own).map_err(|error| open_error(error, &directory))?;
@@ -146,7 +173,7 @@ pub(crate) fn open(
             let mut own = own;
             own.default.merge_operator = None;
             let db = Db::open_read_only(&directory, own.clone());
-            let db = db.map_err(|error| open_error(error, &directory))?;
+            let db = db.map_err(|error| read_error(error, &directory))?;
             let opened = read_families(&db, families, mode)?;
             let engine = match mode {
                 Mode::Secondary => {
@@ -157,6 +184,7 @@ pub(crate) fn open(
             (engine, opened)
         }
     };
+    let next_family = opened.iter().map(|family| family.id + 1).max().unwrap_or(1);
     let default = opened.iter().find(|family| family.id == 0).cloned();
     let default = default.ok_or_else(|| Status::invalid("Default column family not specified"))?;
     let database = Arc::new(Database {
@@ -165,9 +193,16 @@ pub(crate) fn open(
         options: options.clone(),
         default,
         families: RwLock::new(opened.into_iter().map(|family| (family.id, family)).collect()),
+        next_family: next_family.into(),
+        operators: Mutex::new(operators),
         compactions_disabled: false.into(),
+        events,
     });
     database.count_write_buffers();
+    if let Some(statistics) = &database.options.statistics {
+        statistics.attach(&database);
+    }
+    database.events.attach(&database);
     Ok(database)
 }
 
@@ -179,11 +214,8 @@ fn open_families(
 ) -> Outcome<Vec<Arc<Family>>> {
     let existing = db.keyspaces();
     check_all_named(&existing, families)?;
-    let stored: Vec<_> = existing
-        .iter()
-        .map(|name| Ok((&**name, stored_id(db.keyspace(name)?.schema()))))
-        .collect::<Outcome<_>>()?;
-    let mut numbers = numbers(stored.into_iter().filter(|(name, _)| !is_hidden(name)));
+    let stored = stored_ids(&existing, |name| Ok(stored_id(db.keyspace(name)?.schema())))?;
+    let mut numbers = numbers(stored);
     let mut opened = Vec::new();
     for family in families {
         let keyspace = family.keyspace();
@@ -251,11 +283,8 @@ fn read_families(
     mode: Mode,
 ) -> Outcome<Vec<Arc<Family>>> {
     let existing = db.keyspaces();
-    let stored: Vec<_> = existing
-        .iter()
-        .map(|name| Ok((&**name, stored_id(db.keyspace(name)?.schema()))))
-        .collect::<Outcome<_>>()?;
-    let numbers = numbers(stored.into_iter().filter(|(name, _)| !is_hidden(name)));
+    let stored = stored_ids(&existing, |name| Ok(stored_id(db.keyspace(name)?.schema())))?;
+    let numbers = numbers(stored);
     let mut opened = Vec::new();
     for family in families {
         let keyspace = family.keyspace();
@@ -417,9 +446,7 @@ pub unsafe extern "C" fn rocksdb_open_and_trim_history(
     _timestamp_len: usize,
     errptr: *mut *mut c_char,
 ) -> *mut rocksdb_t {
-    let arrays = FamilyArrays { count, names, options: family_options, ttls: ptr::null(), handles };
-    let open = || arrays.open(options, name, Mode::Writable).map(database_handle);
-    call(errptr, open).unwrap_or(ptr::null_mut())
+    rocksdb_open_column_families(options, name, count, names, family_options, handles, errptr)
 }
 
 #[unsafe(no_mangle)]

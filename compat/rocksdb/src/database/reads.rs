@@ -57,10 +57,8 @@ unsafe fn get(
 ) -> Outcome<Option<Value>> {
     let (db, options) = (arg(db, "db")?, arg(options, "options")?);
     let key = bytes(key, key_len)?;
-    match family.as_ref() {
-        Some(own) => own.family.get(options, key),
-        None => db.database.default.get(options, key),
-    }
+    let family = family.as_ref().map_or(&db.database.default, |own| &own.family);
+    db.database.counted_get(|| family.get(options, key))
 }
 
 /// Checks that a call of a family names one.
@@ -176,7 +174,8 @@ unsafe fn multi_get(
     options: *const rocksdb_readoptions_t,
     keys: &[&[u8]],
 ) -> Outcome<Vec<Outcome<Option<Value>>>> {
-    arg(db, "db")?.database.default.multi_get(arg(options, "options")?, keys)
+    let (database, options) = (&arg(db, "db")?.database, arg(options, "options")?);
+    database.counted_multi_get(|| database.default.multi_get(options, keys))
 }
 
 #[unsafe(no_mangle)]
@@ -217,17 +216,19 @@ pub unsafe extern "C" fn rocksdb_multi_get_cf(
 ) {
     let arrays = ValueArrays { values, lens: value_lens, errors };
     let mut failed = ptr::null_mut();
-    let read = || -> Outcome<Vec<Outcome<Option<Value>>>> {
+    let read = || {
+        let database = &arg(db, "db")?.database;
         let mut options = arg(options, "options")?.clone();
         if options.engine.snapshot.is_none() {
-            options.engine.snapshot = Some(arg(db, "db")?.database.snapshot());
+            options.engine.snapshot = Some(database.snapshot());
         }
         let families = array(families, count)?;
         let keys = slices(keys, key_lens, count)?;
         let each = families.iter().zip(keys);
-        Ok(each
-            .map(|(&family, key)| arg(family, "column_family")?.family.get(&options, key))
-            .collect())
+        let read = |(&family, key): (&*const rocksdb_column_family_handle_t, &[u8])| {
+            arg(family, "column_family")?.family.get(&options, key)
+        };
+        database.counted_multi_get(|| Ok(each.map(read).collect()))
     };
     let found = call(&mut failed, read);
     libc::free(failed.cast());
@@ -253,9 +254,10 @@ pub unsafe extern "C" fn rocksdb_batched_multi_get_cf(
 ) {
     let mut failed = ptr::null_mut();
     let found = call(&mut failed, || {
-        arg(db, "db")?;
+        let database = &arg(db, "db")?.database;
         let family = &arg(family, "column_family")?.family;
-        family.multi_get(arg(options, "options")?, &slices(keys, key_lens, count)?)
+        let (options, keys) = (arg(options, "options")?, slices(keys, key_lens, count)?);
+        database.counted_multi_get(|| family.multi_get(options, &keys))
     });
     libc::free(failed.cast());
     let unread = || Err(Status::invalid("the keys cannot be read"));

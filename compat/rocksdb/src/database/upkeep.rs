@@ -13,7 +13,7 @@ use crate::options::calls::{
     no_timestamps, rocksdb_compactoptions_t, rocksdb_flushoptions_t,
     rocksdb_wait_for_compact_options_t,
 };
-use crate::status::{Code, Outcome, Status};
+use crate::status::{Outcome, Status};
 
 /// A range of keys. `None`: without a bound.
 #[derive(Clone, Copy)]
@@ -117,11 +117,7 @@ unsafe fn compact(
     family: *const rocksdb_column_family_handle_t,
     range: Outcome<Range<'_>>,
 ) -> Outcome<()> {
-    let own = family_of(db, family)?;
-    if (&(*db).database).compactions_disabled.load(Ordering::Relaxed) {
-        return Err(Status::new(Code::Incomplete, "Manual compaction paused"));
-    }
-    Ok(own.writable()?.compact(range?.closed())?)
+    Ok(family_of(db, family)?.writable()?.compact(range?.closed())?)
 }
 
 #[unsafe(no_mangle)]
@@ -144,6 +140,9 @@ pub unsafe extern "C" fn rocksdb_compact_range_cf(
     end: *const c_char,
     end_len: usize,
 ) {
+    if db.is_null() || (&(*db).database).compactions_disabled.load(Ordering::Relaxed) {
+        return;
+    }
     let range = Range::of(start, start_len, end, end_len);
     let mut ignored = ptr::null_mut();
     call(&mut ignored, || compact(db, family, range));

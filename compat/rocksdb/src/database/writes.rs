@@ -20,10 +20,8 @@ unsafe fn write(
     write: impl FnOnce(&Family, &foldb::WriteOptions) -> Outcome<()>,
 ) -> Outcome<()> {
     let (db, options) = (arg(db, "db")?, arg(options, "options")?.for_engine()?);
-    match family.as_ref() {
-        Some(own) => write(&own.family, &options),
-        None => write(&db.database.default, &options),
-    }
+    let family = family.as_ref().map_or(&db.database.default, |own| &own.family);
+    db.database.counted_write(&options, || write(family, &options))
 }
 
 impl Family {

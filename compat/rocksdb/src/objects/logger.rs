@@ -29,6 +29,26 @@ enum Destination {
 /// RocksDB: `InfoLogLevel::INFO_LEVEL`.
 const INFO: c_int = 1;
 
+/// RocksDB: `InfoLogLevel::WARN_LEVEL`.
+const WARNING: c_int = 2;
+
+/// RocksDB: `InfoLogLevel::ERROR_LEVEL`.
+const ERROR: c_int = 3;
+
+/// Returns how important an event is.
+fn level_of(event: &Event) -> c_int {
+    match event {
+        Event::BackgroundError { .. } | Event::TableDamaged { .. } | Event::FoldDiffers(_) => ERROR,
+        Event::Stall { .. }
+        | Event::MergeFailed(_)
+        | Event::TailDropped(_)
+        | Event::FeedShortened { .. }
+        | Event::ClockJumped(_)
+        | Event::DiskFull { .. } => WARNING,
+        _ => INFO,
+    }
+}
+
 impl Logger {
     /// Tells a line, if it is important enough.
     fn log(&self, level: c_int, line: &str) {
@@ -77,6 +97,6 @@ pub unsafe extern "C" fn rocksdb_logger_destroy(logger: *mut rocksdb_logger_t) {
 
 impl EventListener for Logger {
     fn on_event(&self, event: &Event) {
-        self.log(INFO, &event.to_string());
+        self.log(level_of(event), &event.to_string());
     }
 }

@@ -14,6 +14,7 @@ use std::ffi::{c_char, c_int, c_uchar, c_void};
 use std::sync::Arc;
 
 use foldb::operators::{Full, Growth, MergeOperator, Partial, TextForm, builtins};
+use parking_lot::RwLock;
 use smallvec::SmallVec;
 
 use crate::boundary::{Destructor, State, free, handle};
@@ -189,10 +190,11 @@ impl ForeignOperator {
 #[derive(Debug)]
 pub(crate) struct NamedOperator {
     name: String,
-    inner: Inner,
+    /// A family that is created again under its name brings another one.
+    inner: RwLock<Inner>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Inner {
     Builtin(Arc<dyn MergeOperator>),
     Foreign(Arc<ForeignOperator>),
@@ -229,7 +231,22 @@ impl NamedOperator {
     /// # Errors
     /// As [`operator_name`].
     pub(crate) fn of(family: &str, operator: &FamilyOperator) -> Outcome<NamedOperator> {
-        let inner = match operator {
+        let inner = RwLock::new(NamedOperator::inner_of(operator)?);
+        Ok(NamedOperator { name: operator_name(family)?, inner })
+    }
+
+    /// Takes the operator of a family that is created again.
+    ///
+    /// # Errors
+    /// As [`NamedOperator::of`].
+    pub(crate) fn replace(&self, operator: &FamilyOperator) -> Outcome<()> {
+        let inner = NamedOperator::inner_of(operator)?;
+        *self.inner.write() = inner;
+        Ok(())
+    }
+
+    fn inner_of(operator: &FamilyOperator) -> Outcome<Inner> {
+        Ok(match operator {
             FamilyOperator::Foreign(own) => Inner::Foreign(own.clone()),
             FamilyOperator::Builtin(spec) => {
                 let (name, parameter) = spec
@@ -239,8 +256,12 @@ impl NamedOperator {
                 let found = found.ok_or_else(|| Status::unsupported(format!("operator {name}")))?;
                 Inner::Builtin(found.instantiate(parameter.map(str::as_bytes))?)
             }
-        };
-        Ok(NamedOperator { name: operator_name(family)?, inner })
+        })
+    }
+
+    /// Returns the operator of now. A fold may call the program, so it holds no lock.
+    fn now(&self) -> Inner {
+        self.inner.read().clone()
     }
 }
 
@@ -250,35 +271,35 @@ impl MergeOperator for NamedOperator {
     }
 
     fn full(&self, key: &[u8], base: Option<&[u8]>, operands: &[&[u8]], out: &mut Vec<u8>) -> Full {
-        match &self.inner {
+        match self.now() {
             Inner::Builtin(own) => own.full(key, base, operands, out),
             Inner::Foreign(own) => own.full(key, base, operands, out),
         }
     }
 
     fn partial(&self, key: &[u8], operands: &[&[u8]], out: &mut Vec<u8>) -> Partial {
-        match &self.inner {
+        match self.now() {
             Inner::Builtin(own) => own.partial(key, operands, out),
             Inner::Foreign(own) => own.partial(key, operands, out),
         }
     }
 
     fn fold_word(&self, accumulator: [u8; 8], operand: [u8; 8]) -> Option<[u8; 8]> {
-        match &self.inner {
+        match self.now() {
             Inner::Builtin(own) => own.fold_word(accumulator, operand),
             Inner::Foreign(_) => None,
         }
     }
 
     fn growth(&self) -> Growth {
-        match &self.inner {
+        match self.now() {
             Inner::Builtin(own) => own.growth(),
             Inner::Foreign(_) => Growth::Grows,
         }
     }
 
     fn text(&self) -> TextForm {
-        match &self.inner {
+        match self.now() {
             Inner::Builtin(own) => own.text(),
             Inner::Foreign(_) => TextForm::Bytes,
         }

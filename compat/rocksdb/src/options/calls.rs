@@ -7,6 +7,7 @@ use foldb::{ReadOptions, WriteOptions};
 use crate::boundary::bytes;
 use crate::database::snapshot::rocksdb_snapshot_t;
 use crate::options::values::{made_and_freed, values};
+use crate::perf;
 use crate::status::{Outcome, Status};
 
 /// RocksDB: `ReadOptions`.
@@ -141,7 +142,7 @@ values! {
         allow_write_stall: c_uchar = 0,
             rocksdb_compactoptions_set_allow_write_stall(c_uchar),
             rocksdb_compactoptions_get_allow_write_stall;
-        max_subcompactions: c_int = 1,
+        max_subcompactions: c_int = 0,
             rocksdb_compactoptions_set_max_subcompactions(c_int),
             rocksdb_compactoptions_get_max_subcompactions;
     }
@@ -268,13 +269,17 @@ impl rocksdb_readoptions_t {
         self.check()?;
         let mut engine = self.engine.clone();
         engine.fill_cache = self.values.fill_cache != 0;
+        engine.report = perf::report();
         Ok(engine)
     }
 
     /// Whether a point read may use the defaults of the engine.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
-        self.engine.snapshot.is_none() && self.values.fill_cache != 0 && !self.has_timestamp
+        self.engine.snapshot.is_none()
+            && self.values.fill_cache != 0
+            && !self.has_timestamp
+            && !perf::is_counting()
     }
 
     /// # Errors

@@ -64,9 +64,8 @@ fn open(directory: &Path, base: &rocksdb_options_t) -> Outcome<ReadOnlyDb> {
 /// Returns the families of a database, the default one first, with their options.
 fn latest(directory: &Path, base: &rocksdb_options_t) -> Outcome<Vec<Found>> {
     let db = open(directory, base)?;
-    let keyspaces = db.keyspaces();
-    let has_ttl = keyspaces.iter().any(|name| name == DEFAULT_WITH_TTL);
-    let families = in_order(keyspaces).into_iter().map(|name| {
+    let has_ttl = db.keyspaces().iter().any(|name| name == DEFAULT_WITH_TTL);
+    let families = in_order(&db)?.into_iter().map(|name| {
         let is_default = name == DEFAULT_FAMILY && has_ttl;
         let keyspace = db.keyspace(if is_default { DEFAULT_WITH_TTL } else { &name })?;
         let options = options_of(&keyspace, base);

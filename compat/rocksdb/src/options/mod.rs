@@ -31,6 +31,7 @@ use crate::objects::listener::{Listener, rocksdb_eventlistener_t};
 use crate::objects::logger::{Logger, rocksdb_logger_t};
 use crate::objects::merge_operator::{FamilyOperator, rocksdb_mergeoperator_t};
 use crate::objects::slice_transform::{SliceTransform, rocksdb_slicetransform_t};
+use crate::objects::statistics::Statistics;
 use crate::options::styles::{FifoValues, UniversalValues};
 use crate::options::table::TableChoice;
 use crate::options::values::{made_and_freed, values};
@@ -57,6 +58,7 @@ pub struct rocksdb_options_t {
     pub(crate) env: Option<Arc<Environment>>,
     pub(crate) logger: Option<Arc<Logger>>,
     pub(crate) listeners: Vec<Arc<Listener>>,
+    pub(crate) statistics: Option<Arc<Statistics>>,
     pub(crate) write_buffers: Option<Arc<WriteBuffers>>,
     pub(crate) row_cache: Option<Arc<Cache>>,
     pub(crate) blob_cache: Option<Arc<Cache>>,
@@ -175,8 +177,6 @@ values! {
         memtable_avg_op_scan_flush_trigger: u32 = 0,
             rocksdb_options_set_memtable_avg_op_scan_flush_trigger(u32),
             rocksdb_options_get_memtable_avg_op_scan_flush_trigger;
-        statistics_level: c_int = 0,
-            rocksdb_options_set_statistics_level(c_int), rocksdb_options_get_statistics_level;
         skip_stats_update_on_db_open: c_uchar = 0,
             rocksdb_options_set_skip_stats_update_on_db_open(c_uchar),
             rocksdb_options_get_skip_stats_update_on_db_open;
@@ -474,15 +474,6 @@ pub unsafe extern "C" fn rocksdb_options_add_eventlistener(
         (*options).listeners.push(own.0.clone());
         free(listener);
     }
-}
-
-/// RocksDB: `StatsLevel::kExceptDetailedTimers`.
-const ENABLED: c_int = 3;
-
-/// The engine always counts. The functions that tell the counts are refused.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_options_enable_statistics(options: *mut rocksdb_options_t) {
-    (*options).values.statistics_level = ENABLED;
 }
 
 /// The engine paces its own background work.

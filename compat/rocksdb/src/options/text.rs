@@ -294,7 +294,10 @@ mod tests {
                 "block_based_table_factory={block_size=1",
                 "Invalid argument: Mismatched curly braces for nested options",
             ),
-            ("block_based_table_factory={block=1}", "Invalid argument: Could not find option: block"),
+            (
+                "block_based_table_factory={block=1}",
+                "Invalid argument: Could not find option: block",
+            ),
             ("merge_operator=mine", "Not implemented: the merge operator mine"),
             ("comparator=mine", "Not implemented: the comparator mine"),
             ("table_factory={id=PlainTable}", "Not implemented: the table format PlainTable"),

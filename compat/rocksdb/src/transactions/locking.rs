@@ -70,7 +70,7 @@ impl LockingDb {
             let rules = self.rules(&TransactionValues::default(), 0);
             let options = rocksdb_writeoptions_t::default();
             let mut own = Transaction::begin(database.clone(), rules, &options, false, 0);
-            own.rebuild(&Rep::from_bytes(&bytes))?;
+            own.recover(&Rep::from_bytes(&bytes))?;
             own.name = Some(name.clone());
             own.stage = Stage::Prepared;
             let shared = Arc::new(Mutex::new(own));

@@ -31,6 +31,10 @@ unsafe fn below<T>(
     db: *mut rocksdb_transactiondb_t,
     function: impl FnOnce(*mut rocksdb_t) -> T,
 ) -> T {
+    // The function itself reports a NULL.
+    if db.is_null() {
+        return function(ptr::null_mut());
+    }
     let mut base = rocksdb_t { database: (&(*db).database).clone() };
     function(&mut base)
 }

@@ -380,6 +380,23 @@ impl Transaction {
         }
     }
 
+    /// Takes up the writes of a prepared transaction. It locks their keys where they are free: a
+    /// program may have prepared two transactions of one key, after it freed the first handle.
+    pub(crate) fn recover(&mut self, rep: &Rep) -> Outcome<()> {
+        let Rules::Pessimistic { locking, request, .. } = &self.rules else { return Ok(()) };
+        let at_once = Request { timeout: Some(Duration::ZERO), ..*request };
+        for op in rep.ops() {
+            let op = op?;
+            let family = self.database.family(op.family)?;
+            let key = (family.id, op.key.to_vec());
+            if locking.locks.lock(&key, &at_once).is_ok() {
+                self.tracked.insert(key, None);
+            }
+            self.batch.write().push(Some(&family), op.kind, &[op.key], &[op.value])?;
+        }
+        Ok(())
+    }
+
     /// Takes the writes of a batch as its own, and locks their keys.
     pub(crate) fn rebuild(&mut self, rep: &Rep) -> Outcome<()> {
         for op in rep.ops() {

@@ -126,6 +126,24 @@ impl FinishedSlice {
         });
         inserted.filter(|_| !self.moved)
     }
+
+    /// Returns the tables of the version before that the slice took keys from: level and number.
+    pub(crate) fn inputs<'a>(
+        &'a self,
+        before: &'a Version,
+        comparator: &'a dyn Comparator,
+    ) -> impl Iterator<Item = (usize, u64)> {
+        let carved = self.edits.iter().filter_map(|edit| match edit {
+            TreeEdit::Carve { run, range } => Some((*run, range)),
+            TreeEdit::NewRun { .. } | TreeEdit::Insert { .. } | TreeEdit::Place(_) => None,
+        });
+        carved.flat_map(move |(id, range)| {
+            let runs = before.runs().filter(move |(_, run)| run.id == id);
+            runs.flat_map(move |(level, run)| {
+                run.overlapping(comparator, range).map(move |table| (level, table.file.number))
+            })
+        })
+    }
 }
 
 impl Job {

@@ -366,6 +366,11 @@ impl Memtable {
         self.chains.records() == 0 && self.last_range_delete.load(Ordering::Relaxed) == 0
     }
 
+    /// Returns how many records the memtable has, without its range deletes.
+    pub(crate) fn records(&self) -> u64 {
+        self.chains.records()
+    }
+
     /// Returns the bytes in use.
     pub(crate) fn bytes(&self) -> usize {
         self.chains.bytes_used() + self.range_bytes.load(Ordering::Relaxed)

@@ -81,6 +81,7 @@ impl Happened {
                 bytes_read,
                 bytes_written,
                 duration,
+                ..
             } => {
                 own.keyspace = Some(Arc::clone(keyspace));
                 own.level = Some(*output_level as u64);

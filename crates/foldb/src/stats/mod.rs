@@ -216,11 +216,29 @@ pub struct KeyspaceStats {
     pub name: String,
     /// Bytes in its memtables now, sealed ones included.
     pub memtable_bytes: u64,
+    /// The memtable that takes its writes now, if it has one.
+    pub active: MemtableStats,
+    /// Its memtables that wait for their flush now.
+    pub sealed: MemtableStats,
     /// The current pace: microseconds that each MiB written to it costs because compaction is
     /// behind. 0 while it is not slowed.
     pub pace_micros_per_mib: u64,
     /// The levels of its tree now, from level 0 down.
     pub levels: Vec<LevelShape>,
+}
+
+/// Memtables of one keyspace, added up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MemtableStats {
+    /// Memtables.
+    pub memtables: u64,
+    /// Bytes of their records and indexes.
+    pub bytes: u64,
+    /// Their records, except deletes of ranges. Operands that were folded as they came are one.
+    pub records: u64,
+    /// Deletes of single keys, those counted that were deleted again.
+    pub deletes: u64,
 }
 
 /// One level of one keyspace's tree.

@@ -150,7 +150,7 @@ mod tests {
             name: r#"a "b" \c"#.to_owned(),
             levels,
             memtable_bytes: 5,
-            pace_micros_per_mib: 0,
+            ..KeyspaceStats::default()
         };
         let text = Stats { keyspaces: vec![own], ..Stats::default() }.to_prometheus();
         let label = r#"{keyspace="a \"b\" \\c"}"#;

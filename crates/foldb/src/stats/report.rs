@@ -37,6 +37,7 @@ pub struct ReadReport(Arc<Counters>);
 struct Counters {
     operands: AtomicU64,
     tables: AtomicU64,
+    tables_ruled_out: AtomicU64,
     cached_blocks: AtomicU64,
     read_blocks: AtomicU64,
     bytes_read: AtomicU64,
@@ -52,6 +53,11 @@ impl ReadReport {
     /// does not count.
     pub fn tables_touched(&self) -> u64 {
         self.0.tables.load(Ordering::Relaxed)
+    }
+
+    /// Returns the tables that filters ruled out, once per lookup of a key.
+    pub fn tables_ruled_out(&self) -> u64 {
+        self.0.tables_ruled_out.load(Ordering::Relaxed)
     }
 
     /// Returns the blocks that were in the cache.
@@ -75,6 +81,10 @@ impl ReadReport {
 
     pub(crate) fn touched_table(&self) {
         self.0.tables.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn ruled_out_tables(&self, tables: u64) {
+        self.0.tables_ruled_out.fetch_add(tables, Ordering::Relaxed);
     }
 
     pub(crate) fn found_block(&self) {

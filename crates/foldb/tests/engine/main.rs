@@ -123,6 +123,7 @@ mod many {
 mod reading {
     mod both_ends;
     mod custom_cache;
+    mod figures;
     mod range_deletes;
     mod ranges;
     mod read_only;

@@ -1,8 +1,11 @@
 //! Statistics of a database: totals, and the shape of its trees at one moment.
 
+use std::sync::Arc;
+
 use crate::db::core::Core;
 use crate::db::state::keyspace::KeyspaceState;
-use crate::stats::{KeyspaceStats, LevelShape, LevelStats, Stats};
+use crate::memtable::Memtable;
+use crate::stats::{KeyspaceStats, LevelShape, LevelStats, MemtableStats, Stats};
 use crate::version::Level;
 
 /// Returns the statistics of a database.
@@ -63,7 +66,18 @@ fn keyspace_stats(keyspace: &KeyspaceState) -> KeyspaceStats {
     KeyspaceStats {
         name: String::from(&*keyspace.name),
         memtable_bytes: view.memtables().map(|memtable| memtable.bytes() as u64).sum(),
+        active: memtable_stats(view.active.iter()),
+        sealed: memtable_stats(view.sealed.iter()),
         pace_micros_per_mib: keyspace.pace.per_mib().as_micros() as u64,
         levels: view.version.levels.iter().map(shape).collect(),
     }
+}
+
+fn memtable_stats<'a>(memtables: impl Iterator<Item = &'a Arc<Memtable>>) -> MemtableStats {
+    memtables.fold(MemtableStats::default(), |sum, memtable| MemtableStats {
+        memtables: sum.memtables + 1,
+        bytes: sum.bytes + memtable.bytes() as u64,
+        records: sum.records + memtable.records(),
+        deletes: sum.deletes + memtable.deletes(),
+    })
 }

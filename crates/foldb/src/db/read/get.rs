@@ -205,6 +205,9 @@ impl Core {
         let Counted { chain, searched, spared } = counted;
         if spared > 0 {
             self.totals.add_filter_negatives(spared);
+            if let Some(report) = options.report {
+                report.ruled_out_tables(spared);
+            }
         }
         let in_tables = chain.operands().saturating_sub(in_memtables);
         if in_tables > LONG_CHAIN {

@@ -167,6 +167,9 @@ impl Core {
             spared += counted.spared;
         }
         self.totals.add_filter_negatives(spared);
+        if let Some(report) = options.report {
+            report.ruled_out_tables(spared);
+        }
     }
 
     /// Folds the chains, and returns their values.

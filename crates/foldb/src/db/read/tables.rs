@@ -17,6 +17,8 @@ pub struct TableInfo {
     pub bytes: u64,
     /// Records in the file.
     pub records: u64,
+    /// Deletes in the file: of a key, or of a range of keys.
+    pub deletes: u64,
     /// The lower bound of its keys.
     pub smallest: Vec<u8>,
     /// The upper bound of its keys.
@@ -34,6 +36,7 @@ impl TableInfo {
             number: table.file.number,
             bytes: table.file.len,
             records: table.file.entries,
+            deletes: table.file.deletes + table.file.range_deletes,
             smallest: table.lo.to_vec(),
             largest: table.hi.key().to_vec(),
             smallest_seqno: table.file.smallest_seqno,

@@ -236,6 +236,8 @@ impl Core {
     /// Returns the event of a slice. The slice no longer holds the old version.
     fn event_of(&self, written: WrittenSlice) -> Event {
         let WrittenSlice { keyspace, job, slice, version, start, .. } = written;
+        let inputs = slice.inputs(&version, &*keyspace.comparator);
+        let inputs = inputs.map(|(level, number)| (level, self.names.table(number))).collect();
         drop(version);
         Event::Compaction {
             keyspace: Arc::clone(&keyspace.name),
@@ -243,6 +245,10 @@ impl Core {
             output_level: job.output_level,
             bytes_read: slice.bytes_above + slice.bytes_base,
             bytes_written: slice.bytes_written,
+            records_in: slice.counts.records_in,
+            records_out: slice.counts.records_out,
+            inputs,
+            outputs: slice.new_tables().map(|number| self.names.table(number)).collect(),
             duration: self.options.env.clock.now() - start,
         }
     }

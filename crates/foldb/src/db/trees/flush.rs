@@ -311,6 +311,11 @@ impl Core {
             records_out: counts.records_out,
             bytes_written: bytes,
             bytes_adopted: segments.adopted,
+            files: files.iter().map(|file| self.names.table(file.number)).collect(),
+            seqnos: (
+                files.iter().map(|file| file.smallest_seqno).min().unwrap_or(0),
+                files.iter().map(|file| file.largest_seqno).max().unwrap_or(0),
+            ),
             duration: self.options.env.clock.now() - start,
         });
         self.tell_failures(keyspace, &folder.failures);
