@@ -33,7 +33,6 @@ pub mod iterator;
 pub mod objects;
 pub mod options;
 pub mod perf;
-pub mod refused;
 mod status;
 pub mod transactions;
 
@@ -57,6 +56,8 @@ mod exports {
     pub(crate) use crate::copies::backup::*;
     pub(crate) use crate::copies::checkpoint::*;
     pub(crate) use crate::copies::identity::*;
+    pub(crate) use crate::copies::ingest::*;
+    pub(crate) use crate::copies::sst_writer::*;
     pub(crate) use crate::copies::updates::*;
     pub(crate) use crate::database::close::*;
     pub(crate) use crate::database::family::*;
@@ -94,7 +95,6 @@ mod exports {
     pub(crate) use crate::options::text::*;
     pub(crate) use crate::options::*;
     pub(crate) use crate::perf::*;
-    pub(crate) use crate::refused::*;
     pub(crate) use crate::transactions::calls::*;
     pub(crate) use crate::transactions::databases::*;
     pub(crate) use crate::transactions::handle::*;

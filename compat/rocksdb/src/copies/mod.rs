@@ -3,5 +3,9 @@
 
 pub mod backup;
 pub mod checkpoint;
+mod external;
 pub mod identity;
+pub mod ingest;
+mod sst_file;
+pub mod sst_writer;
 pub mod updates;
