@@ -12,7 +12,7 @@ use foldb_rocksdb_format::kind::{DELETION, MERGE, SINGLE_DELETION, VALUE, split}
 use foldb_rocksdb_format::table::{RangeDeletion, Stop};
 
 use crate::batch::rep::Kind;
-use crate::copies::sst_file::{SstInput, SstTable, io_error, read_status};
+use crate::copies::sst_file::{SstInput, SstTable, io_error, order_name, read_status};
 use crate::database::Family;
 use crate::status::{Code, Outcome, Status};
 
@@ -193,11 +193,13 @@ fn check_properties(
     if properties.family.is_some_and(|id| id != NO_FAMILY && id != u64::from(family.id)) {
         return Err(Status::invalid("External file column family id don't match"));
     }
-    if let Some(found) = properties.comparator.as_ref().filter(|found| **found != *order.name()) {
+    if let Some(found) =
+        properties.comparator.as_ref().filter(|found| **found != *order_name(order))
+    {
         return Err(Status::invalid(format!(
             "{}: the table has the order of keys {found}, and the column family {}",
             path.display(),
-            order.name()
+            order_name(order)
         )));
     }
     Ok(())

@@ -6,7 +6,9 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use foldb::custom::{BytewiseComparator, Comparator};
 use foldb::env::{FileSystem, RandomAccessFile, WritableFile};
+use foldb_leveldb_format::BYTEWISE;
 use foldb_leveldb_format::builder::Output;
 use foldb_rocksdb_format::table::{Input, Stop};
 use foldb_rocksdb_format::{Fault, table};
@@ -15,6 +17,11 @@ use crate::status::{Code, Status};
 
 /// Bytes that are written together.
 const COLLECTED: usize = 256 << 10;
+
+/// Returns RocksDB's name of an order of keys.
+pub(crate) fn order_name(order: &dyn Comparator) -> &str {
+    if order.name() == BytewiseComparator.name() { BYTEWISE } else { order.name() }
+}
 
 /// Says an error of a file as RocksDB does.
 pub(crate) fn io_error(doing: &str, path: &Path, error: &io::Error) -> Status {

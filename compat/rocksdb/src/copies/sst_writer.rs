@@ -15,7 +15,7 @@ use foldb::env::Env;
 use foldb_rocksdb_format::builder::TableBuilder;
 
 use crate::boundary::{arg, arg_mut, bytes, call, free, handle, path};
-use crate::copies::sst_file::{SstOutput, io_error};
+use crate::copies::sst_file::{SstOutput, io_error, order_name};
 use crate::objects::comparator::rocksdb_comparator_t;
 use crate::objects::environment::rocksdb_envoptions_t;
 use crate::options::calls::no_timestamps;
@@ -70,7 +70,7 @@ impl rocksdb_sstfilewriter_t {
         let created = SstOutput::create(&*self.env.fs, &path);
         let file =
             created.map_err(|error| io_error("While open a file for appending", &path, &error))?;
-        let builder = TableBuilder::ordered_by(file, self.order.name());
+        let builder = TableBuilder::ordered_by(file, order_name(&*self.order));
         self.table = Some(OpenTable { path, builder, last: None });
         self.size = 0;
         Ok(())

@@ -153,6 +153,7 @@ impl Database {
         }
         let family = Family::writable_of(keyspace, name, id, options)?;
         families.insert(id, family.clone());
+        self.store_options(&families)?;
         Ok(family)
     }
 
@@ -169,7 +170,8 @@ impl Database {
         if families.remove(&family.id).is_none() {
             return Err(Status::invalid("Column family already dropped!"));
         }
-        Ok(db.drop_keyspace(&family.name)?)
+        db.drop_keyspace(&family.name)?;
+        self.store_options(&families)
     }
 }
 

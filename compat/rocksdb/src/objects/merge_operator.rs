@@ -18,7 +18,7 @@ use parking_lot::RwLock;
 use smallvec::SmallVec;
 
 use crate::boundary::{Destructor, State, free, handle};
-use crate::objects::comparator::Name;
+use crate::objects::comparator::{Name, name_of};
 use crate::status::{Outcome, Status};
 
 /// Folds the operands of a key, the oldest first, over its value; NULL if it has none. Returns a
@@ -61,6 +61,8 @@ pub struct rocksdb_mergeoperator_t(pub(crate) Arc<ForeignOperator>);
 /// An operator of the program.
 #[derive(Debug)]
 pub(crate) struct ForeignOperator {
+    /// The program's name for it.
+    pub(crate) name: String,
     state: State,
     full: FullMerge,
     partial: PartialMerge,
@@ -87,9 +89,15 @@ pub unsafe extern "C" fn rocksdb_mergeoperator_create(
     full: FullMerge,
     partial: PartialMerge,
     delete_value: DeleteValue,
-    _name: Name,
+    name: Name,
 ) -> *mut rocksdb_mergeoperator_t {
-    let own = ForeignOperator { state: State::new(state, destructor), full, partial, delete_value };
+    let own = ForeignOperator {
+        name: name_of(state, name),
+        state: State::new(state, destructor),
+        full,
+        partial,
+        delete_value,
+    };
     handle(rocksdb_mergeoperator_t(Arc::new(own)))
 }
 

@@ -1,8 +1,9 @@
-//! The options that a database stores.
+//! The options that a database stores: those of its newest `OPTIONS` file.
 //!
-//! RocksDB keeps them in a file of texts. The engine stores what its files depend on: the codec, the
-//! filter, the order of keys and the operator of each keyspace, and whether large values lie apart.
-//! The other options are RocksDB's defaults. Objects of the program are set anew, as in RocksDB.
+//! Objects of the program are set anew, as in RocksDB. A database without such a file came from a
+//! backup or from another program. Then the options are those that its files depend on, and
+//! otherwise the defaults: the codec, the filter, the order and the operator of each family, and
+//! whether large values lie apart.
 
 use std::ffi::c_char;
 use std::path::Path;
@@ -14,6 +15,7 @@ use foldb::{
     CompactionPreset, Compression, Db, ErrorKind, KeyspaceOptions, KeyspaceReader, Options,
     ReadOnlyDb,
 };
+use foldb_rocksdb_format::options as parser;
 
 use crate::boundary::{arg_mut, array_copy, call, free, handle, path, text_copy};
 use crate::database::DEFAULT_FAMILY;
@@ -23,8 +25,9 @@ use crate::objects::cache::rocksdb_cache_t;
 use crate::objects::comparator::ForeignComparator;
 use crate::objects::environment::rocksdb_env_t;
 use crate::objects::merge_operator::FamilyOperator;
-use crate::options::rocksdb_options_t;
-use crate::status::{Outcome, Status};
+use crate::options::text::{is_unknown, set_one};
+use crate::options::{files, rocksdb_options_t};
+use crate::status::{Code, Outcome, Status};
 
 /// RocksDB: `kCompactionStyleUniversal`.
 const UNIVERSAL: i32 = 1;
@@ -34,10 +37,63 @@ const LZ4: i32 = 4;
 /// A family and its options.
 type Found = (String, rocksdb_options_t);
 
+/// The options of a database, and of its families.
+struct Latest {
+    database: rocksdb_options_t,
+    families: Vec<Found>,
+}
+
+/// Returns the options that the text of a file has.
+fn of_text(text: &str, base: &rocksdb_options_t, ignores_unknown: bool) -> Outcome<Latest> {
+    let parsed = parser::Options::parse(text);
+    let mut parsed = parsed.map_err(|fault| Status::new(Code::Corruption, fault.to_string()))?;
+    let mut database = base.clone();
+    for (name, value) in &parsed.database {
+        set_stored(&mut database, name, value, ignores_unknown)?;
+    }
+    let mut families = Vec::new();
+    for name in parsed.names {
+        let mut own = base.clone();
+        for (option, value) in parsed.families.remove(&name).unwrap_or_default() {
+            set_stored(&mut own, &option, &value, ignores_unknown)?;
+        }
+        for (option, value) in parsed.tables.remove(&name).unwrap_or_default() {
+            let option = format!("block_based_table_factory.{option}");
+            set_stored(&mut own, &option, &value, ignores_unknown)?;
+        }
+        families.push((name, own));
+    }
+    Ok(Latest { database, families })
+}
+
+/// Sets an option of a file. One that stands for an object of the program is passed over.
+fn set_stored(
+    options: &mut rocksdb_options_t,
+    name: &str,
+    value: &str,
+    ignores_unknown: bool,
+) -> Outcome<()> {
+    match set_one(options, name, value) {
+        Err(status) if status.code == Code::NotSupported => Ok(()),
+        Err(status) if ignores_unknown && is_unknown(&status) => Ok(()),
+        set => set,
+    }
+}
+
+/// Returns the latest options of a database.
+fn latest(directory: &Path, base: &rocksdb_options_t, ignores_unknown: bool) -> Outcome<Latest> {
+    let fs = files::file_system(base);
+    refuse_foreign(&*fs, directory)?;
+    let text = files::newest(&*fs, directory);
+    match text.map_err(|error| files::file_error(directory, &error))? {
+        Some(text) => of_text(&text, base, ignores_unknown),
+        None => Ok(Latest { database: base.clone(), families: of_engine(directory, base)? }),
+    }
+}
+
 /// Opens a database to read what it stores. The reverse order of bytes is RocksDB's own, so the
 /// default family may have it too.
 fn open(directory: &Path, base: &rocksdb_options_t) -> Outcome<ReadOnlyDb> {
-    refuse_foreign(directory)?;
     let env = base.env.as_ref().map(|env| env.for_engine());
     let mut options = Options {
         env: env.unwrap_or_default(),
@@ -61,8 +117,8 @@ fn open(directory: &Path, base: &rocksdb_options_t) -> Outcome<ReadOnlyDb> {
     })
 }
 
-/// Returns the families of a database, the default one first, with their options.
-fn latest(directory: &Path, base: &rocksdb_options_t) -> Outcome<Vec<Found>> {
+/// Returns the families of a database, the default one first, with what the engine knows of them.
+fn of_engine(directory: &Path, base: &rocksdb_options_t) -> Outcome<Vec<Found>> {
     let db = open(directory, base)?;
     let has_ttl = db.keyspaces().iter().any(|name| name == DEFAULT_WITH_TTL);
     let families = in_order(&db)?.into_iter().map(|name| {
@@ -116,21 +172,24 @@ struct Results {
 }
 
 impl Results {
-    /// Stores the results. Each is NULL before there are families.
-    unsafe fn store(&self, base: &rocksdb_options_t, families: Option<Vec<Found>>) -> Outcome<()> {
-        let count = arg_mut(self.count, "num_column_families")?;
-        let names = arg_mut(self.names, "column_family_names")?;
-        let options = arg_mut(self.options, "column_family_options")?;
-        let db_options = arg_mut(self.db_options, "db_options")?;
-        (*count, *names, *options) = (0, ptr::null_mut(), ptr::null_mut());
-        *db_options = ptr::null_mut();
-        let Some(families) = families else { return Ok(()) };
+    /// Stores that there are none.
+    unsafe fn clear(&self) -> Outcome<()> {
+        *arg_mut(self.count, "num_column_families")? = 0;
+        *arg_mut(self.names, "column_family_names")? = ptr::null_mut();
+        *arg_mut(self.options, "column_family_options")? = ptr::null_mut();
+        *arg_mut(self.db_options, "db_options")? = ptr::null_mut();
+        Ok(())
+    }
+
+    /// Stores the options.
+    unsafe fn store(&self, latest: Latest) -> Outcome<()> {
+        let Latest { database, families } = latest;
         let handles = families.into_iter().map(|(name, own)| (text_copy(&name), handle(own)));
-        let (all_names, all_options): (Vec<_>, Vec<_>) = handles.unzip();
-        *count = all_names.len();
-        *names = array_copy(&all_names);
-        *options = array_copy(&all_options);
-        *db_options = handle(base.clone());
+        let (names, options): (Vec<_>, Vec<_>) = handles.unzip();
+        *arg_mut(self.count, "num_column_families")? = names.len();
+        *arg_mut(self.names, "column_family_names")? = array_copy(&names);
+        *arg_mut(self.options, "column_family_options")? = array_copy(&options);
+        *arg_mut(self.db_options, "db_options")? = handle(database);
         Ok(())
     }
 }
@@ -140,7 +199,7 @@ impl Results {
 pub unsafe extern "C" fn rocksdb_load_latest_options(
     directory: *const c_char,
     env: *mut rocksdb_env_t,
-    _ignore_unknown_options: bool,
+    ignore_unknown_options: bool,
     cache: *mut rocksdb_cache_t,
     db_options: *mut *mut rocksdb_options_t,
     count: *mut usize,
@@ -153,9 +212,9 @@ pub unsafe extern "C" fn rocksdb_load_latest_options(
     base.env = env.as_ref().map(|own| own.0.clone());
     base.table.cache = cache.as_ref().map(|own| own.0.clone());
     call(errptr, || {
-        results.store(&base, None)?;
-        let families = latest(&path(directory, "db_path")?, &base)?;
-        results.store(&base, Some(families))
+        results.clear()?;
+        let directory = path(directory, "db_path")?;
+        results.store(latest(&directory, &base, ignore_unknown_options)?)
     });
 }
 

@@ -341,6 +341,11 @@ pub(crate) fn codec(value: &str) -> Option<u8> {
     CODECS.iter().find(|(name, _)| *name == value).map(|&(_, number)| number)
 }
 
+/// Returns the name of a codec.
+pub(crate) fn codec_name(number: i32) -> Option<&'static str> {
+    CODECS.iter().find(|(_, own)| i32::from(*own) == number).map(|&(name, _)| name)
+}
+
 /// Returns whether the values of an option are codecs.
 pub(crate) fn has_codecs(name: &str) -> bool {
     ["compression", "bottommost_compression", "blob_compression_type", "wal_compression"]
@@ -350,6 +355,11 @@ pub(crate) fn has_codecs(name: &str) -> bool {
 /// Returns the names of the values of an option, if its values have names.
 pub(crate) fn named_values(name: &str) -> Option<&'static [&'static str]> {
     NAMED_VALUES.iter().find(|(own, _)| *own == name).map(|&(_, values)| values)
+}
+
+/// Returns RocksDB's name of an option, by the name that its functions have in C.
+pub(crate) fn in_texts(in_c: &str) -> &str {
+    OTHER_NAMES.iter().find(|(_, own)| *own == in_c).map_or(in_c, |(name, _)| name)
 }
 
 /// Returns the name that the functions of an option have in C.

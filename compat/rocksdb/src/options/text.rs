@@ -198,6 +198,11 @@ pub(crate) fn unknown(name: &str) -> Status {
     Status::invalid(format!("Could not find option: {name}"))
 }
 
+/// Returns whether a status is that of [`unknown`].
+pub(crate) fn is_unknown(status: &Status) -> bool {
+    status.message.starts_with("Could not find option: ")
+}
+
 /// Returns the error of a text that is no value.
 pub(crate) fn no_value(name: &str, value: &str) -> Status {
     Status::invalid(format!("Error parsing {name}:{value}"))

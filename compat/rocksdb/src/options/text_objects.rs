@@ -86,6 +86,21 @@ fn operator(value: &str) -> Outcome<Option<FamilyOperator>> {
     Ok(Some(FamilyOperator::Builtin(spec.into())))
 }
 
+/// Returns the text of an operator. `None` if a text cannot hold it.
+pub(crate) fn operator_text(operator: &FamilyOperator) -> Option<String> {
+    let spec = match operator {
+        FamilyOperator::Foreign(own) => return Some(own.name.clone()),
+        FamilyOperator::Builtin(spec) => &**spec,
+    };
+    if let Some(delimiter) = spec.strip_prefix(STRING_APPEND) {
+        let delimiter = delimiter.strip_prefix(':').unwrap_or(delimiter);
+        let is_plain = delimiter.trim() == delimiter && !delimiter.contains([';', '{', '}']);
+        return is_plain.then(|| format!("{{id=StringAppendOperator;delimiter={delimiter};}}"));
+    }
+    let known = OPERATORS.iter().find(|(_, own)| *own == spec);
+    known.and_then(|(names, _)| names.first()).map(|&name| name.to_owned())
+}
+
 fn comparator(value: &str) -> Outcome<Option<Arc<ForeignComparator>>> {
     match object(value)?.0 {
         "" | "nullptr" | "leveldb.BytewiseComparator" => Ok(None),
