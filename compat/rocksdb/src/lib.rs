@@ -33,7 +33,6 @@ pub mod iterator;
 pub mod objects;
 pub mod options;
 pub mod perf;
-pub mod refused;
 mod status;
 pub mod transactions;
 
@@ -56,6 +55,10 @@ mod exports {
     pub(crate) use crate::batch::*;
     pub(crate) use crate::copies::backup::*;
     pub(crate) use crate::copies::checkpoint::*;
+    pub(crate) use crate::copies::identity::*;
+    pub(crate) use crate::copies::ingest::*;
+    pub(crate) use crate::copies::sst_writer::*;
+    pub(crate) use crate::copies::updates::*;
     pub(crate) use crate::database::close::*;
     pub(crate) use crate::database::family::*;
     pub(crate) use crate::database::memory::*;
@@ -83,14 +86,15 @@ mod exports {
     pub(crate) use crate::objects::slice_transform::*;
     pub(crate) use crate::objects::statistics::*;
     pub(crate) use crate::options::calls::*;
+    pub(crate) use crate::options::changes::*;
     pub(crate) use crate::options::compression::*;
+    pub(crate) use crate::options::latest::*;
     pub(crate) use crate::options::presets::*;
     pub(crate) use crate::options::styles::*;
     pub(crate) use crate::options::table::*;
     pub(crate) use crate::options::text::*;
     pub(crate) use crate::options::*;
     pub(crate) use crate::perf::*;
-    pub(crate) use crate::refused::*;
     pub(crate) use crate::transactions::calls::*;
     pub(crate) use crate::transactions::databases::*;
     pub(crate) use crate::transactions::handle::*;

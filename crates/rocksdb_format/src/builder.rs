@@ -1,10 +1,10 @@
 //! Writes a table that RocksDB ingests: one of format version 2, which every release reads.
 //!
-//! Every record is a value with sequence number 0. The database that ingests the table gives all of
-//! them one number.
+//! Every record has sequence number 0. The database that ingests the table gives all of them one
+//! number, so a tombstone of a range does not cover the other records of its table.
 //!
 //! ```text
-//! data blocks | properties | metaindex | index | footer
+//! data blocks | tombstones of ranges | properties | metaindex | index | footer
 //! ```
 //!
 //! Blocks are not compressed. RocksDB compresses them when it compacts the table.
@@ -16,8 +16,8 @@ use foldb_leveldb_format::table::{Handle, trailer};
 
 use crate::checksum::Checksum;
 use crate::footer::Footer;
-use crate::kind::VALUE;
-use crate::properties::PROPERTIES;
+use crate::kind::{DELETION, MERGE, RANGE_DELETION, VALUE};
+use crate::properties::{PROPERTIES, RANGE_DELETIONS};
 
 /// Bytes that fill a data block.
 const BLOCK: usize = 4 << 10;
@@ -34,8 +34,10 @@ const NO_FAMILY: u64 = i32::MAX as u64;
 pub struct TableBuilder<F> {
     file: F,
     offset: u64,
+    comparator: String,
     data: BlockBuilder,
     index: BlockBuilder,
+    ranges: BlockBuilder,
     last: Vec<u8>,
     totals: Totals,
 }
@@ -43,7 +45,12 @@ pub struct TableBuilder<F> {
 /// What the properties tell.
 #[derive(Debug, Default)]
 struct Totals {
+    /// All records, with the tombstones of ranges.
     entries: u64,
+    /// Tombstones of keys and of ranges.
+    deletions: u64,
+    range_deletions: u64,
+    operands: u64,
     blocks: u64,
     keys: u64,
     values: u64,
@@ -51,11 +58,18 @@ struct Totals {
 }
 
 impl<F: Output> TableBuilder<F> {
-    /// Begins a table.
+    /// Begins a table in the order of the bytes of keys.
     pub fn new(file: F) -> TableBuilder<F> {
+        TableBuilder::ordered_by(file, foldb_leveldb_format::BYTEWISE)
+    }
+
+    /// Begins a table in the order of a comparator.
+    pub fn ordered_by(file: F, comparator: &str) -> TableBuilder<F> {
         TableBuilder {
             file,
             offset: 0,
+            comparator: comparator.to_owned(),
+            ranges: BlockBuilder::new(1),
             data: BlockBuilder::new(INTERVAL),
             index: BlockBuilder::new(1),
             last: Vec::new(),
@@ -65,7 +79,7 @@ impl<F: Output> TableBuilder<F> {
 
     /// Returns the bytes of the table so far.
     pub fn len(&self) -> u64 {
-        self.offset + self.data.len() as u64
+        self.offset + self.data.len() as u64 + self.ranges.len() as u64
     }
 
     /// Returns the bytes that are written.
@@ -88,13 +102,42 @@ impl<F: Output> TableBuilder<F> {
     /// # Errors
     /// Fails if a write does.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<(), F::Error> {
+        self.add_record(VALUE, key, value)
+    }
+
+    /// Adds an operand. Its key is behind the last one.
+    ///
+    /// # Errors
+    /// Fails if a write does.
+    pub fn merge(&mut self, key: &[u8], operand: &[u8]) -> Result<(), F::Error> {
+        self.totals.operands += 1;
+        self.add_record(MERGE, key, operand)
+    }
+
+    /// Adds a tombstone of a key, which is behind the last one.
+    ///
+    /// # Errors
+    /// Fails if a write does.
+    pub fn delete(&mut self, key: &[u8]) -> Result<(), F::Error> {
+        self.totals.deletions += 1;
+        self.add_record(DELETION, key, &[])
+    }
+
+    /// Adds a tombstone of a range. Ranges may come in any order, and overlap.
+    pub fn delete_range(&mut self, start: &[u8], end: &[u8]) {
+        let start = [start, &tag(0, RANGE_DELETION).to_le_bytes()].concat();
+        self.ranges.add(&start, end);
+        self.totals.deletions += 1;
+        self.totals.range_deletions += 1;
+        self.totals.count(start.len(), end.len());
+    }
+
+    fn add_record(&mut self, kind: u8, key: &[u8], value: &[u8]) -> Result<(), F::Error> {
         self.last.clear();
         self.last.extend_from_slice(key);
-        self.last.extend_from_slice(&tag(0, VALUE).to_le_bytes());
+        self.last.extend_from_slice(&tag(0, kind).to_le_bytes());
         self.data.add(&self.last, value);
-        self.totals.entries += 1;
-        self.totals.keys += self.last.len() as u64;
-        self.totals.values += value.len() as u64;
+        self.totals.count(self.last.len(), value.len());
         if self.data.len() >= BLOCK { self.end_block() } else { Ok(()) }
     }
 
@@ -120,12 +163,24 @@ impl<F: Output> TableBuilder<F> {
     pub fn finish(&mut self) -> Result<(), F::Error> {
         self.end_block()?;
         let index = self.index.finish().to_vec();
-        let properties = self.totals.properties(index.len() as u64);
+        let ranges = match self.ranges.is_empty() {
+            true => None,
+            false => {
+                let contents = self.ranges.finish().to_vec();
+                Some(self.write(&contents)?)
+            }
+        };
+        let properties = self.totals.properties(index.len() as u64, &self.comparator);
         let properties = self.write(&properties)?;
         let mut metaindex = BlockBuilder::new(1);
-        let mut value = Vec::with_capacity(20);
-        properties.append(&mut value);
-        metaindex.add(PROPERTIES[0], &value);
+        // The names of a metaindex ascend.
+        for (name, place) in [(PROPERTIES[0], Some(properties)), (RANGE_DELETIONS, ranges)] {
+            let mut value = Vec::with_capacity(20);
+            if let Some(place) = place {
+                place.append(&mut value);
+                metaindex.add(name, &value);
+            }
+        }
         let metaindex = self.write(metaindex.finish())?;
         let index = self.write(&index)?;
         let footer = Footer {
@@ -153,27 +208,34 @@ impl<F: Output> TableBuilder<F> {
 }
 
 impl Totals {
+    fn count(&mut self, key: usize, value: usize) {
+        self.entries += 1;
+        self.keys += key as u64;
+        self.values += value as u64;
+    }
+
     /// Returns the block of properties, in the order of their names.
-    fn properties(&self, index: u64) -> Vec<u8> {
+    fn properties(&self, index: u64, comparator: &str) -> Vec<u8> {
         let varint = |number: u64| {
             let mut bytes = Vec::new();
             put_varint(&mut bytes, number);
             bytes
         };
-        let all: [(&str, Vec<u8>); 15] = [
+        let all: [(&str, Vec<u8>); 16] = [
             ("rocksdb.block.based.table.index.type", 0_u32.to_le_bytes().to_vec()),
             ("rocksdb.column.family.id", varint(NO_FAMILY)),
-            ("rocksdb.comparator", foldb_leveldb_format::BYTEWISE.as_bytes().to_vec()),
+            ("rocksdb.comparator", comparator.as_bytes().to_vec()),
             ("rocksdb.compression", b"NoCompression".to_vec()),
             ("rocksdb.data.size", varint(self.data)),
-            ("rocksdb.deleted.keys", varint(0)),
+            ("rocksdb.deleted.keys", varint(self.deletions)),
             ("rocksdb.external_sst_file.global_seqno", 0_u64.to_le_bytes().to_vec()),
             ("rocksdb.external_sst_file.version", EXTERNAL.to_le_bytes().to_vec()),
             ("rocksdb.format.version", varint(0)),
             ("rocksdb.index.size", varint(index)),
-            ("rocksdb.merge.operands", varint(0)),
+            ("rocksdb.merge.operands", varint(self.operands)),
             ("rocksdb.num.data.blocks", varint(self.blocks)),
             ("rocksdb.num.entries", varint(self.entries)),
+            ("rocksdb.num.range-deletions", varint(self.range_deletions)),
             ("rocksdb.raw.key.size", varint(self.keys)),
             ("rocksdb.raw.value.size", varint(self.values)),
         ];
@@ -185,16 +247,16 @@ impl Totals {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+
     use super::*;
-    use crate::footer::FOOTER;
-    use crate::index::{self, Form};
-    use crate::properties::{Properties, entries, handle};
-    use crate::{block, kind};
+    use crate::kind;
+    use crate::table::{Input, RangeDeletion, Table};
 
     struct File(Vec<u8>);
 
     impl Output for File {
-        type Error = std::convert::Infallible;
+        type Error = Infallible;
 
         fn append(&mut self, bytes: &[u8]) -> Result<(), Self::Error> {
             self.0.extend_from_slice(bytes);
@@ -202,36 +264,70 @@ mod tests {
         }
     }
 
+    impl Input for File {
+        type Error = Infallible;
+
+        fn size(&self) -> u64 {
+            self.0.len() as u64
+        }
+
+        fn bytes(&mut self, at: u64, len: usize) -> Result<Vec<u8>, Infallible> {
+            Ok(self.0[at as usize..][..len].to_vec())
+        }
+    }
+
+    fn finished(mut builder: TableBuilder<File>) -> Table<File> {
+        builder.finish().unwrap();
+        Table::open(builder.into_file()).unwrap()
+    }
+
     #[test]
     fn a_table_is_read_as_written() {
         let mut builder = TableBuilder::new(File(Vec::new()));
         let keys: Vec<String> = (0..2000).map(|n| format!("key{n:05}")).collect();
         keys.iter().for_each(|key| builder.add(key.as_bytes(), b"a value").unwrap());
-        builder.finish().unwrap();
-        let file = builder.into_file().0;
-        let size = file.len() as u64;
-        let footer = Footer::decode(&file[file.len() - FOOTER..], size).unwrap();
-        let unpacked = |place: Handle| {
-            let at = place.offset as usize;
-            let stored = &file[at..at + place.stored(size).unwrap()];
-            block::unpack(stored, place.offset, &footer, &[]).unwrap()
-        };
-        let metaindex = entries(&unpacked(footer.metaindex)).unwrap();
-        let properties = unpacked(handle(&metaindex, PROPERTIES[0]).unwrap().unwrap());
-        let properties = Properties::decode(&properties).unwrap();
-        assert_eq!(properties.entries, Some(2000));
-        let form = Form::of(&properties).unwrap();
+        let mut table = finished(builder);
+        assert_eq!(table.properties().entries, Some(2000));
+        assert!(!table.has_range_deletions());
         let mut found = Vec::new();
-        for place in index::handles(&unpacked(footer.index.unwrap()), form).unwrap() {
-            let mut cursor = block::cursor(unpacked(place)).unwrap();
-            cursor.first();
-            while cursor.is_valid() {
-                let (key, sequence, of_kind) = kind::split(cursor.key()).unwrap();
-                assert_eq!((sequence, of_kind, cursor.value()), (0, VALUE, &b"a value"[..]));
-                found.push(String::from_utf8(key.to_vec()).unwrap());
-                cursor.next();
-            }
+        while table.advance().unwrap() {
+            let (key, sequence, of_kind) = kind::split(table.key()).unwrap();
+            assert_eq!((sequence, of_kind, table.value()), (0, VALUE, &b"a value"[..]));
+            found.push(String::from_utf8(key.to_vec()).unwrap());
         }
         assert_eq!(found, keys);
+    }
+
+    #[test]
+    fn a_table_has_records_of_all_kinds_in_the_order_of_its_comparator() {
+        let mut builder = TableBuilder::ordered_by(File(Vec::new()), "app.Reverse");
+        builder.merge(b"c", b"operand").unwrap();
+        builder.delete(b"b").unwrap();
+        builder.delete_range(b"z", b"x");
+        builder.add(b"a", b"value").unwrap();
+        builder.delete_range(b"z", b"y");
+        let mut table = finished(builder);
+        assert_eq!(table.properties().comparator.as_deref(), Some("app.Reverse"));
+        assert_eq!(table.properties().entries, Some(5));
+        for (key, of_kind, value) in
+            [("c", MERGE, "operand"), ("b", DELETION, ""), ("a", VALUE, "value")]
+        {
+            assert!(table.advance().unwrap());
+            assert_eq!(kind::split(table.key()).unwrap(), (key.as_bytes(), 0, of_kind));
+            assert_eq!(table.value(), value.as_bytes());
+        }
+        assert!(!table.advance().unwrap());
+        let range = |end: &[u8]| RangeDeletion { start: b"z".into(), end: end.into(), sequence: 0 };
+        assert_eq!(table.range_deletions().unwrap(), [range(b"x"), range(b"y")]);
+    }
+
+    #[test]
+    fn a_table_may_have_tombstones_of_ranges_only() {
+        let mut builder = TableBuilder::new(File(Vec::new()));
+        builder.delete_range(b"a", b"b");
+        assert!(!builder.is_empty());
+        let mut table = finished(builder);
+        assert!(!table.advance().unwrap());
+        assert_eq!(table.range_deletions().unwrap().len(), 1);
     }
 }

@@ -8,7 +8,7 @@
 //! - [`edit`] and [`manifest`]: which files a database consists of;
 //! - [`options`]: the text of an `OPTIONS` file;
 //! - [`footer`], [`block`], [`index`], [`properties`], [`checksum`] and [`compression`]: the parts
-//!   of a table; [`builder`] writes one;
+//!   of a table; [`table`] reads one, and [`builder`] writes one;
 //! - [`blob`]: values outside of tables; [`entity`]: values of several columns;
 //! - [`kind`]: kinds of records, and internal keys;
 //! - [`ldb`]: the text that RocksDB's tool `ldb` prints;
@@ -37,6 +37,7 @@ pub mod ldb;
 pub mod manifest;
 pub mod options;
 pub mod properties;
+pub mod table;
 pub mod wal;
 
 /// Why bytes cannot be read.

@@ -27,6 +27,10 @@ pub struct Options {
     pub database: Section,
     /// The options of the column families, by name.
     pub families: BTreeMap<String, Section>,
+    /// The names of the families, as they come in the file.
+    pub names: Vec<String>,
+    /// The options of the tables of the families, by name.
+    pub tables: BTreeMap<String, Section>,
 }
 
 impl Options {
@@ -63,13 +67,25 @@ impl Options {
             "Version" if name == "rocksdb_version" => self.version = Some(value.to_owned()),
             "DBOptions" => drop(self.database.insert(name.to_owned(), value.to_owned())),
             "CFOptions" => {
-                let family = argument.trim().trim_matches('"').to_owned();
+                let family = family_of(argument);
+                if !self.names.contains(&family) {
+                    self.names.push(family.clone());
+                }
                 let section = self.families.entry(family).or_default();
+                section.insert(name.to_owned(), value.to_owned());
+            }
+            "TableOptions/BlockBasedTable" => {
+                let section = self.tables.entry(family_of(argument)).or_default();
                 section.insert(name.to_owned(), value.to_owned());
             }
             _ => {}
         }
     }
+}
+
+/// Returns the name of the family that a title has.
+fn family_of(argument: &str) -> String {
+    argument.trim().trim_matches('"').to_owned()
 }
 
 /// Returns the name of an object, and its own options: `Name`, or `{id=Name;option=value;}`.
@@ -136,6 +152,8 @@ mod tests {
         let options = Options::parse(text).unwrap();
         assert_eq!(options.version.as_deref(), Some("7.8.3"));
         assert_eq!(options.database["wal_dir"], "/w");
+        assert_eq!(options.names, ["de#fault"]);
+        assert_eq!(options.tables["default"]["format_version"], "5");
         let value = &options.families["de#fault"]["merge_operator"];
         let (name, own) = object(value).unwrap();
         assert_eq!((name.as_str(), own["delimiter"].as_str()), ("StringAppendOperator", ","));

@@ -67,6 +67,8 @@ pub struct Properties {
     pub comparator: Option<String>,
     /// The name of the merge operator. `None` if the table was written without one.
     pub operator: Option<String>,
+    /// The number of the column family.
+    pub family: Option<u64>,
     /// The version of the format of a table that was written outside of a database.
     pub external_version: Option<u32>,
     /// The sequence number of all records of such a table.
@@ -105,6 +107,7 @@ impl Properties {
             entries: varint("rocksdb.num.entries")?,
             comparator: name("rocksdb.comparator"),
             operator: name("rocksdb.merge.operator"),
+            family: varint("rocksdb.column.family.id")?,
             external_version: u32("rocksdb.external_sst_file.version")?,
             global_sequence: match get(global) {
                 None => None,

@@ -389,20 +389,17 @@ ROCKSDB_LIBRARY_API rocksdb_t* rocksdb_open_as_secondary_column_families(
     const rocksdb_options_t* const* column_family_options,
     rocksdb_column_family_handle_t** column_family_handles, char** errptr);
 ROCKSDB_LIBRARY_API void rocksdb_close(rocksdb_t* db);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API char* rocksdb_get_db_identity(rocksdb_t* db,
     size_t* id_len);
 ROCKSDB_LIBRARY_API void rocksdb_destroy_db(const rocksdb_options_t* options,
     const char* name, char** errptr);
 ROCKSDB_LIBRARY_API void rocksdb_repair_db(const rocksdb_options_t* options,
     const char* name, char** errptr);
-/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_load_latest_options(const char* db_path,
     rocksdb_env_t* env, bool ignore_unknown_options, rocksdb_cache_t* cache,
     rocksdb_options_t** db_options, size_t* num_column_families,
     char*** column_family_names, rocksdb_options_t*** column_family_options,
     char** errptr);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_load_latest_options_destroy(
     rocksdb_options_t* db_options, char** list_column_family_names,
     rocksdb_options_t** list_column_family_options, size_t len);
@@ -643,23 +640,17 @@ ROCKSDB_LIBRARY_API void rocksdb_iter_refresh(const rocksdb_iterator_t* iter,
 /* The log of writes. These calls read the write-ahead log: every batch since a
    sequence number. */
 
-/* refused: not built yet */
 ROCKSDB_LIBRARY_API rocksdb_wal_iterator_t* rocksdb_get_updates_since(
     rocksdb_t* db, uint64_t seq_number,
     const rocksdb_wal_readoptions_t* options, char** errptr);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_wal_iter_next(rocksdb_wal_iterator_t* iter);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API unsigned char rocksdb_wal_iter_valid(
     const rocksdb_wal_iterator_t* wal_iterator);
-/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_wal_iter_status(
     const rocksdb_wal_iterator_t* iter, char** errptr);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API rocksdb_writebatch_t* rocksdb_wal_iter_get_batch(
     const rocksdb_wal_iterator_t* iter, uint64_t* seq);
 ROCKSDB_LIBRARY_API uint64_t rocksdb_get_latest_sequence_number(rocksdb_t* db);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_wal_iter_destroy(
     const rocksdb_wal_iterator_t* iter);
 
@@ -1145,10 +1136,8 @@ ROCKSDB_LIBRARY_API uint64_t rocksdb_wait_for_compact_options_get_timeout(
 /* Options that change while a database is open. Both calls take names and
    values as texts. */
 
-/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_set_options(rocksdb_t* db, int count,
     const char* const* keys, const char* const* values, char** errptr);
-/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_set_options_cf(rocksdb_t* db,
     rocksdb_column_family_handle_t* handle, int count, const char* const* keys,
     const char* const* values, char** errptr);
@@ -2624,89 +2613,74 @@ ROCKSDB_LIBRARY_API void rocksdb_perfcontext_destroy(
 /* Tables made by the program. A program can write a table file by itself, and
    give it to a database. */
 
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API rocksdb_sstfilewriter_t* rocksdb_sstfilewriter_create(
     const rocksdb_envoptions_t* env, const rocksdb_options_t* io_options);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API rocksdb_sstfilewriter_t*
 rocksdb_sstfilewriter_create_with_comparator(const rocksdb_envoptions_t* env,
     const rocksdb_options_t* io_options,
     const rocksdb_comparator_t* comparator);
-/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_sstfilewriter_open(
     rocksdb_sstfilewriter_t* writer, const char* name, char** errptr);
-/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_sstfilewriter_add(
     rocksdb_sstfilewriter_t* writer, const char* key, size_t keylen,
     const char* val, size_t vallen, char** errptr);
-/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_sstfilewriter_put(
     rocksdb_sstfilewriter_t* writer, const char* key, size_t keylen,
     const char* val, size_t vallen, char** errptr);
-/* refused: not built yet */
+/* refused: user-defined timestamps */
 ROCKSDB_LIBRARY_API void rocksdb_sstfilewriter_put_with_ts(
     rocksdb_sstfilewriter_t* writer, const char* key, size_t keylen,
     const char* ts, size_t tslen, const char* val, size_t vallen,
     char** errptr);
-/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_sstfilewriter_merge(
     rocksdb_sstfilewriter_t* writer, const char* key, size_t keylen,
     const char* val, size_t vallen, char** errptr);
-/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_sstfilewriter_delete(
     rocksdb_sstfilewriter_t* writer, const char* key, size_t keylen,
     char** errptr);
-/* refused: not built yet */
+/* refused: user-defined timestamps */
 ROCKSDB_LIBRARY_API void rocksdb_sstfilewriter_delete_with_ts(
     rocksdb_sstfilewriter_t* writer, const char* key, size_t keylen,
     const char* ts, size_t tslen, char** errptr);
-/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_sstfilewriter_delete_range(
     rocksdb_sstfilewriter_t* writer, const char* begin_key, size_t begin_keylen,
     const char* end_key, size_t end_keylen, char** errptr);
-/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_sstfilewriter_finish(
     rocksdb_sstfilewriter_t* writer, char** errptr);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_sstfilewriter_file_size(
     rocksdb_sstfilewriter_t* writer, uint64_t* file_size);
-/* refused: not built yet: answers NULL or 0 */
 ROCKSDB_LIBRARY_API void rocksdb_sstfilewriter_destroy(
     rocksdb_sstfilewriter_t* writer);
 ROCKSDB_LIBRARY_API rocksdb_ingestexternalfileoptions_t*
 rocksdb_ingestexternalfileoptions_create(void);
-/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_ingestexternalfileoptions_set_move_files(
     rocksdb_ingestexternalfileoptions_t* opt, unsigned char move_files);
-/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
+/* ignored: snapshots never see later ingestions */
 ROCKSDB_LIBRARY_API void
 rocksdb_ingestexternalfileoptions_set_snapshot_consistency(
     rocksdb_ingestexternalfileoptions_t* opt,
     unsigned char snapshot_consistency);
-/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void
 rocksdb_ingestexternalfileoptions_set_allow_global_seqno(
     rocksdb_ingestexternalfileoptions_t* opt, unsigned char allow_global_seqno);
-/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
+/* ignored: an ingestion never waits for the program */
 ROCKSDB_LIBRARY_API void
 rocksdb_ingestexternalfileoptions_set_allow_blocking_flush(
     rocksdb_ingestexternalfileoptions_t* opt,
     unsigned char allow_blocking_flush);
-/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
+/* refused: an ingestion with it is refused by name */
 ROCKSDB_LIBRARY_API void rocksdb_ingestexternalfileoptions_set_ingest_behind(
     rocksdb_ingestexternalfileoptions_t* opt, unsigned char ingest_behind);
-/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
+/* refused: an ingestion with it is refused by name */
 ROCKSDB_LIBRARY_API void
 rocksdb_ingestexternalfileoptions_set_fail_if_not_bottommost_level(
     rocksdb_ingestexternalfileoptions_t* opt,
     unsigned char fail_if_not_bottommost_level);
 ROCKSDB_LIBRARY_API void rocksdb_ingestexternalfileoptions_destroy(
     rocksdb_ingestexternalfileoptions_t* opt);
-/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_ingest_external_file(rocksdb_t* db,
     const char* const* file_list, const size_t list_len,
     const rocksdb_ingestexternalfileoptions_t* opt, char** errptr);
-/* refused: not built yet */
 ROCKSDB_LIBRARY_API void rocksdb_ingest_external_file_cf(rocksdb_t* db,
     rocksdb_column_family_handle_t* handle, const char* const* file_list,
     const size_t list_len, const rocksdb_ingestexternalfileoptions_t* opt,

@@ -59,12 +59,13 @@ pub(crate) fn add(batch: &mut WriteBatch, family: &Family, op: Op<'_>) -> Outcom
             Some(operator) => {
                 batch.merge_with_in(operator, keyspace, op.key, op.value);
             }
-            None => {
-                return Err(Status::invalid(
-                    "Merge requires `ColumnFamilyOptions::merge_operator != nullptr`",
-                ));
-            }
+            None => return Err(no_operator()),
         },
     }
     Ok(())
+}
+
+/// Returns the error of an operand in a family without an operator.
+pub(crate) fn no_operator() -> Status {
+    Status::invalid("Merge requires `ColumnFamilyOptions::merge_operator != nullptr`")
 }

@@ -95,6 +95,15 @@ impl Rep {
         u32::from_le_bytes(self.bytes[8..HEADER].try_into().expect("4 bytes"))
     }
 
+    /// Returns the number of the first write; 0 for a batch that was never written.
+    pub(crate) fn sequence(&self) -> u64 {
+        u64::from_le_bytes(self.bytes[..8].try_into().expect("8 bytes"))
+    }
+
+    pub(crate) fn set_sequence(&mut self, sequence: u64) {
+        self.bytes[..8].copy_from_slice(&sequence.to_le_bytes());
+    }
+
     fn set_count(&mut self, count: u32) {
         self.bytes[8..HEADER].copy_from_slice(&count.to_le_bytes());
     }

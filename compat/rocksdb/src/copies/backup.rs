@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::ptr;
 use std::time::UNIX_EPOCH;
 
+use foldb::Options;
 use foldb::backup::{BackupInfo, Backups};
-use foldb::{Db, Options};
 
 use crate::boundary::{arg, arg_mut, call, free, handle, path};
-use crate::database::close::refuse_foreign;
+use crate::database::close::{destroy, refuse_foreign};
 use crate::database::rocksdb_t;
 use crate::objects::environment::rocksdb_env_t;
 use crate::options::rocksdb_options_t;
@@ -155,9 +155,9 @@ impl rocksdb_backup_engine_t {
 
     /// Replaces what a directory holds by a backup; `None` is the newest.
     fn restore(&self, id: Option<u32>, directory: &Path) -> Outcome<()> {
-        refuse_foreign(directory)?;
+        refuse_foreign(&*self.options.env.fs, directory)?;
         self.check_exists(id)?;
-        Db::destroy(directory, &self.options)?;
+        destroy(directory, &self.options)?;
         self.backups.restore(id.map(u64::from), directory)?;
         Ok(())
     }

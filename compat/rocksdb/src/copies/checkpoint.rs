@@ -55,9 +55,12 @@ pub unsafe extern "C" fn rocksdb_checkpoint_create(
     errptr: *mut *mut c_char,
 ) {
     call(errptr, || {
-        let db = arg(checkpoint, "checkpoint")?.database.writable()?;
-        db.checkpoint(path(directory, "checkpoint_dir")?)?;
-        Ok(())
+        let database = &arg(checkpoint, "checkpoint")?.database;
+        let directory = path(directory, "checkpoint_dir")?;
+        // Listeners hear of the flush of a checkpoint, and may look at families.
+        let families = database.families.read().clone();
+        database.writable()?.checkpoint(&directory)?;
+        database.store_options_in(&directory, &families)
     });
 }
 

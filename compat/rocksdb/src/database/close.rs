@@ -1,15 +1,17 @@
 //! Closing, destroying, repairing, and listing the families of a database.
 
 use std::ffi::{c_char, c_void};
+use std::path::Path;
 use std::ptr;
 
+use foldb::env::FileSystem;
 use foldb::{Db, ReadOnlyDb};
 
 use crate::boundary::{arg, array_copy, call, free, path, quiet, store_len, text_copy};
 use crate::database::family::{numbers, stored_id, stored_ids};
 use crate::database::open::{Wanted, engine_options, open_error, read_error};
 use crate::database::{DEFAULT_FAMILY, Database, Engine, rocksdb_t};
-use crate::options::rocksdb_options_t;
+use crate::options::{files, rocksdb_options_t};
 use crate::status::{Outcome, Status};
 
 impl Database {
@@ -55,21 +57,27 @@ pub unsafe extern "C" fn rocksdb_destroy_db(
 ) {
     call(errptr, || {
         let directory = path(name, "name")?;
-        let options = plain_options(options)?;
-        refuse_foreign(&directory)?;
-        Db::destroy(&directory, &options).map_err(|error| open_error(error, &directory))
+        destroy(&directory, &plain_options(options)?)
     });
 }
 
-/// Refuses a directory of RocksDB: it has a file of options, which no database of the engine has.
+/// Removes a database, with its file of options.
+///
+/// # Errors
+/// `Invalid argument` for one of RocksDB's own; those of the engine.
+pub(crate) fn destroy(directory: &Path, options: &foldb::Options) -> Outcome<()> {
+    let fs = &*options.env.fs;
+    refuse_foreign(fs, directory)?;
+    Db::destroy(directory, options).map_err(|error| open_error(error, directory))?;
+    files::remove_all(fs, directory).map_err(|error| files::file_error(directory, &error))
+}
+
+/// Refuses a directory of RocksDB: it has a file of options that this library did not write.
 ///
 /// # Errors
 /// `Invalid argument`, naming the import.
-pub(crate) fn refuse_foreign(directory: &std::path::Path) -> Outcome<()> {
-    let Ok(entries) = std::fs::read_dir(directory) else { return Ok(()) };
-    let names = entries.flatten().map(|entry| entry.file_name());
-    let is_options = |name: std::ffi::OsString| name.to_string_lossy().starts_with("OPTIONS-");
-    if !names.into_iter().any(is_options) {
+pub(crate) fn refuse_foreign(fs: &dyn FileSystem, directory: &Path) -> Outcome<()> {
+    if !files::has_foreign(fs, directory) {
         return Ok(());
     }
     let shown = directory.display();
@@ -89,7 +97,7 @@ pub unsafe extern "C" fn rocksdb_repair_db(
     call(errptr, || {
         let directory = path(name, "name")?;
         let options = plain_options(options)?;
-        refuse_foreign(&directory)?;
+        refuse_foreign(&*options.env.fs, &directory)?;
         let repaired = Db::repair(&directory, options);
         repaired.map(drop).map_err(|error| open_error(error, &directory))
     });
@@ -120,7 +128,7 @@ pub unsafe extern "C" fn rocksdb_list_column_families(
 }
 
 /// Returns the names of families in the order of their numbers, as RocksDB lists them.
-fn in_order(db: &ReadOnlyDb) -> Outcome<Vec<String>> {
+pub(crate) fn in_order(db: &ReadOnlyDb) -> Outcome<Vec<String>> {
     let names = db.keyspaces();
     let stored = stored_ids(&names, |name| Ok(stored_id(db.keyspace(name)?.schema())))?;
     let mut all: Vec<(u32, &str)> =

@@ -179,6 +179,7 @@ impl Database {
         }
         let family = Family::writable_of(keyspace, name, id, options)?;
         families.insert(id, family.clone());
+        self.store_options(&families)?;
         Ok(family)
     }
 
@@ -196,8 +197,9 @@ impl Database {
             return Err(Status::invalid("Column family already dropped!"));
         }
         note_dropped(db, family.id)?;
+        db.drop_keyspace(&family.name)?;
         families.remove(&family.id);
-        Ok(db.drop_keyspace(&family.name)?)
+        self.store_options(&families)
     }
 }
 

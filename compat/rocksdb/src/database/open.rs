@@ -23,6 +23,7 @@ use crate::database::family::{
 };
 use crate::database::{DEFAULT_FAMILY, Database, Engine, Family, FamilyKeyspace, rocksdb_t};
 use crate::objects::merge_operator::NamedOperator;
+use crate::options::files::file_system;
 use crate::options::{
     check, comparator, keyspace_options, open_options, register_events, rocksdb_options_t,
 };
@@ -159,7 +160,8 @@ pub(crate) fn open(
     if !families.iter().any(|family| family.name == DEFAULT_FAMILY) {
         return Err(Status::invalid("Default column family not specified"));
     }
-    refuse_foreign(&directory)?;
+    let fs = file_system(options);
+    refuse_foreign(&*fs, &directory)?;
     let (mut own, operators) = engine_options(options, families)?;
     let events = DatabaseEvents::of(options);
     own.listeners.push(events.clone());
@@ -194,7 +196,8 @@ pub(crate) fn open(
     let default = default.ok_or_else(|| Status::invalid("Default column family not specified"))?;
     let database = Arc::new(Database {
         engine,
-        path: directory,
+        // The program may change its working directory.
+        path: fs.absolute(&directory).unwrap_or(directory),
         options: options.clone(),
         default,
         families: RwLock::new(opened.into_iter().map(|family| (family.id, family)).collect()),
@@ -203,6 +206,7 @@ pub(crate) fn open(
         compactions_disabled: false.into(),
         events,
     });
+    database.store_options(&database.families.read())?;
     database.count_write_buffers();
     if let Some(statistics) = &database.options.statistics {
         statistics.attach(&database);

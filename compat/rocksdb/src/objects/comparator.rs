@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use foldb::custom::Comparator;
 
-use crate::boundary::{Destructor, State, free, handle};
+use crate::boundary::{Destructor, State, bytes, free, handle};
 
 /// Compares two keys: negative, 0 or positive, as `memcmp` does.
 pub type Compare =
@@ -47,6 +47,33 @@ pub(crate) unsafe fn name_of(state: *mut c_void, name: Name) -> String {
         return "unnamed".to_owned();
     }
     CStr::from_ptr(name).to_string_lossy().into_owned()
+}
+
+/// Compares the bytes of keys, the larger ones first.
+unsafe extern "C" fn compare_reverse(
+    _state: *mut c_void,
+    a: *const c_char,
+    a_len: usize,
+    b: *const c_char,
+    b_len: usize,
+) -> c_int {
+    let (a, b) = (bytes(a, a_len).unwrap_or_default(), bytes(b, b_len).unwrap_or_default());
+    b.cmp(a) as c_int
+}
+
+impl ForeignComparator {
+    /// RocksDB's name of the reverse order of bytes.
+    pub(crate) const REVERSE: &str = "rocksdb.ReverseBytewiseComparator";
+
+    /// Returns the reverse order of bytes, which RocksDB has without the program.
+    pub(crate) fn reverse() -> ForeignComparator {
+        ForeignComparator {
+            name: ForeignComparator::REVERSE.to_owned(),
+            state: State::new(std::ptr::null_mut(), None),
+            compare: Some(compare_reverse),
+            has_timestamps: false,
+        }
+    }
 }
 
 #[unsafe(no_mangle)]

@@ -18,7 +18,7 @@ use parking_lot::RwLock;
 use smallvec::SmallVec;
 
 use crate::boundary::{Destructor, State, free, handle};
-use crate::objects::comparator::Name;
+use crate::objects::comparator::{Name, name_of};
 use crate::status::{Outcome, Status};
 
 /// Folds the operands of a key, the oldest first, over its value; NULL if it has none. Returns a
@@ -61,6 +61,8 @@ pub struct rocksdb_mergeoperator_t(pub(crate) Arc<ForeignOperator>);
 /// An operator of the program.
 #[derive(Debug)]
 pub(crate) struct ForeignOperator {
+    /// The program's name for it.
+    pub(crate) name: String,
     state: State,
     full: FullMerge,
     partial: PartialMerge,
@@ -70,9 +72,14 @@ pub(crate) struct ForeignOperator {
 /// The operator that a program chose for a family.
 #[derive(Clone, Debug)]
 pub(crate) enum FamilyOperator {
-    /// One of the engine's, by its name.
-    Builtin(&'static str),
+    /// One of the engine's: `NAME` or `NAME:PARAM`.
+    Builtin(Arc<str>),
     Foreign(Arc<ForeignOperator>),
+}
+
+impl FamilyOperator {
+    /// RocksDB's counter. It counts a value or an operand of another width as 0.
+    pub(crate) const UINT64_ADD: &str = "uint64add:rocksdb_lenient";
 }
 
 #[unsafe(no_mangle)]
@@ -82,9 +89,15 @@ pub unsafe extern "C" fn rocksdb_mergeoperator_create(
     full: FullMerge,
     partial: PartialMerge,
     delete_value: DeleteValue,
-    _name: Name,
+    name: Name,
 ) -> *mut rocksdb_mergeoperator_t {
-    let own = ForeignOperator { state: State::new(state, destructor), full, partial, delete_value };
+    let own = ForeignOperator {
+        name: name_of(state, name),
+        state: State::new(state, destructor),
+        full,
+        partial,
+        delete_value,
+    };
     handle(rocksdb_mergeoperator_t(Arc::new(own)))
 }
 
@@ -243,10 +256,13 @@ impl NamedOperator {
     fn inner_of(operator: &FamilyOperator) -> Outcome<Inner> {
         Ok(match operator {
             FamilyOperator::Foreign(own) => Inner::Foreign(own.clone()),
-            FamilyOperator::Builtin(name) => {
-                let found = builtins().iter().find(|builtin| builtin.name == *name);
+            FamilyOperator::Builtin(spec) => {
+                let (name, parameter) = spec
+                    .split_once(':')
+                    .map_or((&**spec, None), |(name, parameter)| (name, Some(parameter)));
+                let found = builtins().iter().find(|builtin| builtin.name == name);
                 let found = found.ok_or_else(|| Status::unsupported(format!("operator {name}")))?;
-                Inner::Builtin(found.instantiate(None)?)
+                Inner::Builtin(found.instantiate(parameter.map(str::as_bytes))?)
             }
         })
     }

@@ -58,7 +58,7 @@ pub(crate) fn comparator(options: &rocksdb_options_t) -> Arc<dyn Comparator> {
 /// `Not implemented` for a merge operator in a family with a long name.
 pub(crate) fn operator_spec(name: &str, options: &rocksdb_options_t) -> Outcome<Option<String>> {
     Ok(match &options.merge_operator {
-        Some(FamilyOperator::Builtin(name)) => Some((*name).to_owned()),
+        Some(FamilyOperator::Builtin(spec)) => Some((**spec).to_owned()),
         Some(FamilyOperator::Foreign(_)) => Some(operator_name(name)?),
         None => None,
     })

@@ -4,12 +4,18 @@
 //! Plain values stand in one list; `effect` tells what the engine makes of them.
 
 pub mod calls;
+pub mod changes;
 pub mod compression;
 mod effect;
+pub(crate) mod files;
+pub mod latest;
+mod names;
 pub mod presets;
+mod stored;
 pub mod styles;
 pub mod table;
 pub mod text;
+mod text_objects;
 pub(crate) mod values;
 
 use std::ffi::{c_char, c_int, c_uchar, c_uint};
@@ -404,7 +410,7 @@ pub unsafe extern "C" fn rocksdb_options_set_merge_operator(
 pub unsafe extern "C" fn rocksdb_options_set_uint64add_merge_operator(
     options: *mut rocksdb_options_t,
 ) {
-    (*options).merge_operator = Some(FamilyOperator::Builtin("uint64add"));
+    (*options).merge_operator = Some(FamilyOperator::Builtin(FamilyOperator::UINT64_ADD.into()));
 }
 
 /// Shares the filter. The program frees its own handle.

@@ -15,6 +15,9 @@ pub(crate) trait Number: Copy {
     fn kept(self) -> Self {
         self
     }
+
+    /// Returns the text that stands for the number. A flag is `true` or `false`.
+    fn text(self) -> String;
 }
 
 macro_rules! integers {
@@ -22,6 +25,10 @@ macro_rules! integers {
         impl Number for $type {
             fn read(text: &str) -> Option<Self> {
                 read_integer(text).and_then(|number| <$type>::try_from(number).ok())
+            }
+
+            fn text(self) -> String {
+                self.to_string()
             }
         }
     )*};
@@ -37,11 +44,19 @@ impl Number for u8 {
     fn kept(self) -> Self {
         u8::from(self != 0)
     }
+
+    fn text(self) -> String {
+        (self != 0).to_string()
+    }
 }
 
 impl Number for f64 {
     fn read(text: &str) -> Option<Self> {
         f64::from_str(text).ok()
+    }
+
+    fn text(self) -> String {
+        self.to_string()
     }
 }
 
@@ -96,6 +111,13 @@ macro_rules! values {
                     return Some(true);
                 })*
                 None
+            }
+
+            /// Returns the names and texts of all values.
+            #[allow(dead_code, reason = "not all objects have a text")]
+            pub(crate) fn texts(&self) -> Vec<(&'static str, String)> {
+                use $crate::options::values::Number as _;
+                vec![$((stringify!($field), self.$field.text()),)*]
             }
         }
 

@@ -181,7 +181,7 @@ fn operator_in_tables(directory: &Path, manifest: &Manifest, id: u32) -> Outcome
         // Damage is told when the table is read.
         let quiet = Losses::new(true);
         let table = Table::open(directory, info, Order::Bytewise, &quiet)?;
-        if let Some(name) = table.and_then(|table| table.properties.operator) {
+        if let Some(name) = table.and_then(|table| table.properties().operator.clone()) {
             return Ok(Some(name));
         }
     }

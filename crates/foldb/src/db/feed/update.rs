@@ -268,6 +268,41 @@ impl BatchUpdate {
         self.operations().map(|operation| self.shown(operation))
     }
 
+    /// Returns the writes whose keyspace the database still has, in order. Writes of a dropped
+    /// keyspace are left out, even if the database has another one of its name now.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let options = foldb::Options {
+    /// #     create_if_missing: true,
+    /// #     wal_retention_bytes: 64 << 20,
+    /// #     ..foldb::Options::default()
+    /// # };
+    /// # use foldb::KeyspaceOptions;
+    /// # use foldb::feed::{Change, Position};
+    /// # let db = foldb::Db::open(dir.path(), options)?;
+    /// db.create_keyspace("pages", KeyspaceOptions::default())?.put("a", "1")?;
+    /// db.drop_keyspace("pages")?;
+    /// db.create_keyspace("pages", KeyspaceOptions::default())?.put("b", "2")?;
+    /// db.sync()?;
+    /// let mut kept = 0;
+    /// for update in db.updates_since(&Position::BEGINNING)? {
+    ///     if let Change::Batch(batch) = update?.change {
+    ///         kept += batch.iter_existing(&db).count();
+    ///     }
+    /// }
+    /// assert_eq!(kept, 1);
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn iter_existing<'a>(&'a self, db: &'a Db) -> impl Iterator<Item = UpdateOp<'a>> {
+        let exists = |operation: &Operation<'_>| {
+            let name = name_of(&self.keyspaces, operation.keyspace);
+            db.keyspace(name).is_ok_and(|own| own.state().id == operation.keyspace)
+        };
+        self.operations().filter(exists).map(|operation| self.shown(operation))
+    }
+
     fn operations(&self) -> impl Iterator<Item = Operation<'_>> {
         let mut bytes = ByteReader::new(&self.operations);
         (0..self.header.count).map(move |_| {

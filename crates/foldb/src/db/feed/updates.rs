@@ -189,6 +189,38 @@ impl Db {
         }
         self.core().chain()?.oldest().ok_or_else(|| lost("the database keeps no log"))
     }
+
+    /// Returns a position not far before the write with a sequence number, for programs that keep
+    /// numbers and no positions. The feed may first yield earlier updates of the same log. If the
+    /// log of the number was removed, this is [`Db::oldest_position`].
+    ///
+    /// A number does not say which history it belongs to, as a [`Position`] does. After a power
+    /// loss or a repair, it may belong to another write.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the database keeps no logs; `Closed`, `ReadOnly`.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let options = foldb::Options {
+    /// #     create_if_missing: true,
+    /// #     wal_retention_bytes: 64 << 20,
+    /// #     ..foldb::Options::default()
+    /// # };
+    /// # let db = foldb::Db::open(dir.path(), options)?;
+    /// db.put("a", "1")?;
+    /// db.flush()?; // goes on in another log
+    /// db.put("b", "2")?;
+    /// assert_eq!(db.position_before(2)?.sequence_number(), 1);
+    /// assert_eq!(db.position_before(1)?.sequence_number(), 0);
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn position_before(&self, sequence_number: u64) -> Result<Position> {
+        self.core().check_writable()?;
+        let found = self.core().chain()?.before(sequence_number);
+        found.ok_or_else(|| lost("the database keeps no log"))
+    }
 }
 
 impl Core {

@@ -348,6 +348,26 @@ impl Db {
         self.core().names.directory()
     }
 
+    /// Returns the identity of the database: a random number that was chosen when it was created.
+    /// Every open finds the same one, and so do checkpoints and restored backups.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// use foldb::{Db, Options};
+    ///
+    /// let path = dir.path().join("db");
+    /// let db = Db::create(&path)?;
+    /// let id = db.id();
+    /// db.close()?;
+    /// assert_eq!(Db::open(&path, Options::default())?.id(), id);
+    /// assert_ne!(Db::create(dir.path().join("other"))?.id(), id);
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn id(&self) -> u64 {
+        self.core().database
+    }
+
     /// Returns the keyspace that [`Db`]'s own data methods read and write.
     ///
     /// # Example

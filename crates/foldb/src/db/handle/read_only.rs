@@ -132,6 +132,11 @@ impl ReadOnlyDb {
         self.db.path()
     }
 
+    /// Returns the identity of the database, as [`crate::Db::id`] does.
+    pub fn id(&self) -> u64 {
+        self.db.id()
+    }
+
     /// Calls [`KeyspaceReader::default_operator`] of the default keyspace.
     pub fn default_operator(&self) -> Option<Operator> {
         self.default.default_operator()

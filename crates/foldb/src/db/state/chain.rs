@@ -193,6 +193,14 @@ impl Chain {
         self.lock().front().map(Link::begin)
     }
 
+    /// Returns where the log begins that may have this sequence number: the last one that begins
+    /// before it. If none does, it is the oldest position.
+    pub(crate) fn before(&self, seqno: SeqNo) -> Option<Position> {
+        let links = self.lock();
+        let has_it = links.iter().rev().find(|link| link.last_seqno < seqno);
+        has_it.or_else(|| links.front()).map(Link::begin)
+    }
+
     /// Returns what a reader at this position may read next: never a frame that may be taken back.
     /// `durable`: only synced frames.
     ///

@@ -1,0 +1,129 @@
+//! The `OPTIONS` file of a database: `OPTIONS-000007`, in the directory of the database.
+//!
+//! Programs and tools look for the newest one. The engine neither knows it nor removes it. This
+//! library writes a new one where the options differ, and then removes the older ones.
+//!
+//! Invariant: a crash leaves a whole file. The first line tells it from one of RocksDB.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use foldb::env::{Env, FileSystem};
+
+use crate::database::{Database, Engine, Family};
+use crate::options::rocksdb_options_t;
+use crate::options::stored::{MARK, text_of};
+use crate::status::{Code, Outcome, Status};
+
+/// What the name begins with. Its number follows.
+const PREFIX: &str = "OPTIONS-";
+
+/// A file that is not finished. The next one takes its place.
+const UNFINISHED: &str = "OPTIONS.tmp";
+
+/// Returns the files of options in a directory, the newest last.
+fn all(fs: &dyn FileSystem, directory: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
+    let names = match fs.list(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        listed => listed?,
+    };
+    let number = |name: &str| name.strip_prefix(PREFIX)?.parse::<u64>().ok();
+    let found = names.iter().filter_map(|name| Some((number(name)?, directory.join(name))));
+    let mut found: Vec<_> = found.collect();
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// Returns the text of the newest file.
+///
+/// # Errors
+/// Fails if the file system does.
+pub(crate) fn newest(fs: &dyn FileSystem, directory: &Path) -> io::Result<Option<String>> {
+    let Some((_, path)) = all(fs, directory)?.pop() else { return Ok(None) };
+    Ok(Some(String::from_utf8_lossy(&fs.read(&path)?).into_owned()))
+}
+
+/// Returns whether a directory has a file of options that RocksDB wrote.
+pub(crate) fn has_foreign(fs: &dyn FileSystem, directory: &Path) -> bool {
+    let found = all(fs, directory).unwrap_or_default();
+    found.iter().any(|(_, path)| {
+        // A file that cannot be read may be RocksDB's.
+        fs.read(path).map_or(true, |bytes| !bytes.starts_with(MARK.as_bytes()))
+    })
+}
+
+/// Removes all files of options, and then the directory if nothing else is in it.
+///
+/// # Errors
+/// Fails if the file system does.
+pub(crate) fn remove_all(fs: &dyn FileSystem, directory: &Path) -> io::Result<()> {
+    let found = all(fs, directory)?;
+    found.iter().try_for_each(|(_, path)| fs.remove(path))?;
+    let unfinished = directory.join(UNFINISHED);
+    if !found.is_empty() && fs.exists(&unfinished) {
+        fs.remove(&unfinished)?;
+    }
+    if !found.is_empty() && fs.list(directory)?.is_empty() && !fs.is_link(directory) {
+        fs.remove_dir(directory)?;
+    }
+    Ok(())
+}
+
+/// Stores a text as the newest file, unless it is that already.
+fn store(fs: &dyn FileSystem, directory: &Path, text: &str) -> io::Result<()> {
+    if newest(fs, directory)?.as_deref() == Some(text) {
+        return Ok(());
+    }
+    let older = all(fs, directory)?;
+    let number = older.last().map_or(0, |(number, _)| *number) + 1;
+    let path = directory.join(format!("{PREFIX}{number:06}"));
+    let unfinished = directory.join(UNFINISHED);
+    let file = fs.create(&unfinished)?;
+    file.write_at(text.as_bytes(), 0)?;
+    file.sync()?;
+    fs.rename(&unfinished, &path)?;
+    fs.sync_dir(directory)?;
+    older.iter().try_for_each(|(_, path)| fs.remove(path))
+}
+
+impl Database {
+    /// Stores the options of a database that is open for writing, with those of its families.
+    ///
+    /// # Errors
+    /// Fails if the file system does.
+    pub(crate) fn store_options(&self, families: &BTreeMap<u32, Arc<Family>>) -> Outcome<()> {
+        match self.engine {
+            Engine::Writable(_) => self.store_options_in(&self.path, families),
+            Engine::ReadOnly(_) | Engine::Secondary { .. } => Ok(()),
+        }
+    }
+
+    /// Stores the options in the directory of a copy.
+    ///
+    /// # Errors
+    /// Fails if the file system does.
+    pub(crate) fn store_options_in(
+        &self,
+        directory: &Path,
+        families: &BTreeMap<u32, Arc<Family>>,
+    ) -> Outcome<()> {
+        let families: Vec<_> =
+            families.values().map(|family| (&*family.name, &family.options)).collect();
+        let fs = file_system(&self.options);
+        let stored = store(&*fs, directory, &text_of(&self.options, &families));
+        stored.map_err(|error| file_error(directory, &error))
+    }
+}
+
+/// Returns the files of the environment that an options object names.
+pub(crate) fn file_system(options: &rocksdb_options_t) -> Arc<dyn FileSystem> {
+    options.env.as_ref().map_or_else(Env::system, |env| env.for_engine()).fs
+}
+
+/// Says an error of the file of options.
+pub(crate) fn file_error(directory: &Path, error: &io::Error) -> Status {
+    let message = format!("{}: the file of options: {error}", directory.display());
+    Status::new(Code::IoError, message)
+}
