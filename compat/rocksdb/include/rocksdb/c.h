@@ -1353,7 +1353,6 @@ ROCKSDB_LIBRARY_API void rocksdb_options_set_table_cache_numshardbits(
     rocksdb_options_t* options, int value);
 ROCKSDB_LIBRARY_API int rocksdb_options_get_table_cache_numshardbits(
     rocksdb_options_t* options);
-/* ignored: the engine writes no log of text */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_db_log_dir(
     rocksdb_options_t* options, const char* path);
 /* ignored: all files of a database lie in its own directory */
@@ -1915,7 +1914,6 @@ ROCKSDB_LIBRARY_API void rocksdb_options_set_info_log(
     rocksdb_options_t* options, rocksdb_logger_t* logger);
 ROCKSDB_LIBRARY_API rocksdb_logger_t* rocksdb_options_get_info_log(
     rocksdb_options_t* opt);
-/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_info_log_level(
     rocksdb_options_t* options, int value);
 ROCKSDB_LIBRARY_API int rocksdb_options_get_info_log_level(
@@ -1933,7 +1931,6 @@ ROCKSDB_LIBRARY_API uint64_t rocksdb_options_statistics_get_ticker_count(
 ROCKSDB_LIBRARY_API void rocksdb_options_statistics_get_histogram_data(
     rocksdb_options_t* opt, uint32_t histogram_type,
     rocksdb_statistics_histogram_data_t* const data);
-/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_max_log_file_size(
     rocksdb_options_t* options, size_t value);
 ROCKSDB_LIBRARY_API size_t rocksdb_options_get_max_log_file_size(
@@ -1943,7 +1940,6 @@ ROCKSDB_LIBRARY_API void rocksdb_options_set_log_file_time_to_roll(
     rocksdb_options_t* options, size_t value);
 ROCKSDB_LIBRARY_API size_t rocksdb_options_get_log_file_time_to_roll(
     rocksdb_options_t* options);
-/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_keep_log_file_num(
     rocksdb_options_t* options, size_t value);
 ROCKSDB_LIBRARY_API size_t rocksdb_options_get_keep_log_file_num(

@@ -9,6 +9,7 @@ use foldb::{Db, ReadOnlyDb};
 
 use crate::boundary::{arg, array_copy, call, free, path, quiet, store_len, text_copy};
 use crate::database::family::{numbers, stored_id, stored_ids};
+use crate::database::info_log;
 use crate::database::open::{Wanted, engine_options, open_error, read_error};
 use crate::database::{DEFAULT_FAMILY, Database, Engine, rocksdb_t};
 use crate::options::{files, rocksdb_options_t};
@@ -69,7 +70,9 @@ pub(crate) fn destroy(directory: &Path, options: &foldb::Options) -> Outcome<()>
     let fs = &*options.env.fs;
     refuse_foreign(fs, directory)?;
     Db::destroy(directory, options).map_err(|error| open_error(error, directory))?;
-    files::remove_all(fs, directory).map_err(|error| files::file_error(directory, &error))
+    info_log::remove_all(fs, directory)
+        .and_then(|()| files::remove_all(fs, directory))
+        .map_err(|error| files::file_error(directory, &error))
 }
 
 /// Refuses a directory of RocksDB: it has a file of options that this library did not write.

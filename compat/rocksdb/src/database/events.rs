@@ -12,6 +12,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use foldb::events::{Event, EventListener};
 use parking_lot::Mutex;
 
+use crate::database::info_log::InfoLog;
 use crate::database::open::{DEFAULT_WITH_TTL, is_hidden};
 use crate::database::{DEFAULT_FAMILY, Database};
 use crate::objects::listener::Listener;
@@ -23,6 +24,9 @@ use crate::options::rocksdb_options_t;
 pub(crate) struct DatabaseEvents {
     listeners: Vec<Arc<Listener>>,
     statistics: Option<Arc<Statistics>>,
+    /// Whether there will be a file of events.
+    wants_log: bool,
+    log: OnceLock<InfoLog>,
     database: OnceLock<Weak<Database>>,
     /// Events from before the database had a handle.
     early: Mutex<Vec<Event>>,
@@ -31,21 +35,28 @@ pub(crate) struct DatabaseEvents {
 
 impl DatabaseEvents {
     /// Makes the listener of a database that will be opened with these options.
-    pub(crate) fn of(options: &rocksdb_options_t) -> Arc<DatabaseEvents> {
+    pub(crate) fn of(options: &rocksdb_options_t, wants_log: bool) -> Arc<DatabaseEvents> {
         Arc::new(DatabaseEvents {
             listeners: options.listeners.clone(),
             statistics: options.statistics.clone(),
+            wants_log,
+            log: OnceLock::new(),
             database: OnceLock::new(),
             early: Mutex::default(),
             background_errors: AtomicU64::new(0),
         })
     }
 
-    /// Tells the program's listeners of this database from now on.
+    /// Tells the program's listeners of this database from now on, and its file of events.
     pub(crate) fn attach(&self, database: &Arc<Database>) {
+        if self.wants_log
+            && let Some(log) = InfoLog::begin(&database.path, &database.options)
+        {
+            // An open attaches once.
+            let _ = self.log.set(log);
+        }
         let early = {
             let mut early = self.early.lock();
-            // An open attaches once.
             let _ = self.database.set(Arc::downgrade(database));
             std::mem::take(&mut *early)
         };
@@ -77,6 +88,9 @@ impl DatabaseEvents {
     }
 
     fn tell(&self, database: &Arc<Database>, event: &Event) {
+        if let Some(log) = self.log.get() {
+            log.event(event);
+        }
         self.listeners.iter().for_each(|listener| listener.tell(database, event));
     }
 }
@@ -84,7 +98,7 @@ impl DatabaseEvents {
 impl EventListener for DatabaseEvents {
     fn on_event(&self, event: &Event) {
         self.count(event);
-        if self.listeners.is_empty() {
+        if self.listeners.is_empty() && !self.wants_log {
             return;
         }
         let mut early = self.early.lock();
@@ -194,7 +208,7 @@ mod tests {
         );
         let mut listening = options.clone();
         unsafe { rocksdb_options_add_eventlistener(&mut listening, listener) };
-        let events = DatabaseEvents::of(&listening);
+        let events = DatabaseEvents::of(&listening, false);
 
         events.on_event(&flush_of("default"));
         assert_eq!(heard.flushes.load(Ordering::Relaxed), 0, "there is no handle yet");

@@ -11,6 +11,7 @@ pub mod close;
 mod counting;
 pub(crate) mod events;
 pub mod family;
+pub(crate) mod info_log;
 pub mod memory;
 pub mod metadata;
 pub mod open;

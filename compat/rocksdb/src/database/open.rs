@@ -163,7 +163,7 @@ pub(crate) fn open(
     let fs = file_system(options);
     refuse_foreign(&*fs, &directory)?;
     let (mut own, operators) = engine_options(options, families)?;
-    let events = DatabaseEvents::of(options);
+    let events = DatabaseEvents::of(options, mode == Mode::Writable && options.logger.is_none());
     own.listeners.push(events.clone());
     let (engine, opened) = match mode {
         Mode::Writable => {

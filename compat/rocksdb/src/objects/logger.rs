@@ -36,7 +36,7 @@ const WARNING: c_int = 2;
 const ERROR: c_int = 3;
 
 /// Returns how important an event is.
-fn level_of(event: &Event) -> c_int {
+pub(crate) fn level_of(event: &Event) -> c_int {
     match event {
         Event::BackgroundError { .. } | Event::TableDamaged { .. } | Event::FoldDiffers(_) => ERROR,
         Event::Stall { .. }

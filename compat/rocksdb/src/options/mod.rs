@@ -11,7 +11,7 @@ pub(crate) mod files;
 pub mod latest;
 mod names;
 pub mod presets;
-mod stored;
+pub(crate) mod stored;
 pub mod styles;
 pub mod table;
 pub mod text;
@@ -19,9 +19,10 @@ mod text_objects;
 pub(crate) mod values;
 
 use std::ffi::{c_char, c_int, c_uchar, c_uint};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::boundary::{array, free, handle};
+use crate::boundary::{array, free, handle, path};
 use crate::objects::cache::{Cache, rocksdb_cache_t};
 use crate::objects::compaction_filter::{
     FilterSource, rocksdb_compactionfilter_t, rocksdb_compactionfilterfactory_t,
@@ -59,6 +60,8 @@ pub struct rocksdb_options_t {
     pub(crate) prefix_extractor: Option<Arc<SliceTransform>>,
     pub(crate) env: Option<Arc<Environment>>,
     pub(crate) logger: Option<Arc<Logger>>,
+    /// Where the file of events is, if not beside the database's files.
+    pub(crate) log_directory: Option<PathBuf>,
     pub(crate) listeners: Vec<Arc<Listener>>,
     pub(crate) statistics: Option<Arc<Statistics>>,
     pub(crate) write_buffers: Option<Arc<WriteBuffers>>,
@@ -542,12 +545,14 @@ pub extern "C" fn rocksdb_options_set_wal_dir(
 ) {
 }
 
-/// The engine writes no log of text.
+/// The file of events is there. An empty text is the directory of the database.
 #[unsafe(no_mangle)]
-pub extern "C" fn rocksdb_options_set_db_log_dir(
-    _options: *mut rocksdb_options_t,
-    _directory: *const c_char,
+pub unsafe extern "C" fn rocksdb_options_set_db_log_dir(
+    options: *mut rocksdb_options_t,
+    directory: *const c_char,
 ) {
+    let directory = path(directory, "db_log_dir").ok();
+    (*options).log_directory = directory.filter(|own| !own.as_os_str().is_empty());
 }
 
 #[unsafe(no_mangle)]

@@ -49,6 +49,30 @@ pub(crate) fn text_of(
     text
 }
 
+/// Returns the lines about the options that the file of events begins with.
+pub(crate) fn info_log_text(options: &rocksdb_options_t) -> String {
+    let mut text = String::from("RocksDB version: 10.4.2, as foldb has it\n");
+    // The library takes its memory from the system's allocator.
+    text += "Jemalloc supported: 0\n";
+    for (name, value) in options.values.texts() {
+        text += &format!("Options.{}: {}\n", names::in_texts(name), as_number(&value));
+    }
+    for (name, value) in options.table.values.texts() {
+        text += &format!("  {}: {}\n", names::in_texts(name), as_number(&value));
+    }
+    text
+}
+
+/// Returns a value as RocksDB writes it among events: a flag is 0 or 1, a fraction has six digits.
+fn as_number(value: &str) -> String {
+    match (value, value.parse::<f64>()) {
+        ("true", _) => "1".to_owned(),
+        ("false", _) => "0".to_owned(),
+        (_, Ok(number)) if value.contains('.') => format!("{number:.6}"),
+        _ => value.to_owned(),
+    }
+}
+
 /// An option: its name, and the text of its value.
 type Pair = (&'static str, String);
 

@@ -1,0 +1,185 @@
+//! The text file `LOG`: the options of an open, and then the engine's events.
+//!
+//! People read it, and some tools. A database that is open for writing has one, unless the program
+//! has a logger of its own. An open renames the file of the open before to `LOG.old.MICROSECONDS`.
+//!
+//! Invariant: the file is a help only. If it cannot be written, the database works without it.
+
+use std::fmt::Write as _;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use foldb::env::{FileSystem, WritableFile};
+use foldb::events::Event;
+use parking_lot::Mutex;
+
+use crate::objects::logger::level_of;
+use crate::options::files::file_system;
+use crate::options::rocksdb_options_t;
+use crate::options::stored::info_log_text;
+
+/// What follows the name of the file when an open has renamed it.
+const OLD: &str = ".old.";
+
+/// The file of one open.
+#[derive(Debug)]
+pub(crate) struct InfoLog {
+    fs: Arc<dyn FileSystem>,
+    path: PathBuf,
+    level: i32,
+    /// The bytes after which the file is renamed and begun anew; 0: never.
+    limit: u64,
+    /// How many files there are at most, with the older ones.
+    most_files: usize,
+    open: Mutex<Option<Open>>,
+}
+
+#[derive(Debug)]
+struct Open {
+    file: Arc<dyn WritableFile>,
+    len: u64,
+}
+
+impl InfoLog {
+    /// Begins the file of an open. `None` if it cannot be written.
+    pub(crate) fn begin(directory: &Path, options: &rocksdb_options_t) -> Option<InfoLog> {
+        let log = InfoLog {
+            fs: file_system(options),
+            path: path_of(directory, options.log_directory.as_deref()),
+            level: options.values.info_log_level,
+            limit: options.values.max_log_file_size as u64,
+            most_files: options.values.keep_log_file_num.max(1),
+            open: Mutex::new(None),
+        };
+        *log.open.lock() = Some(log.create().ok()?);
+        info_log_text(options).lines().for_each(|line| log.add(line));
+        Some(log)
+    }
+
+    /// Adds an event, if it is important enough.
+    pub(crate) fn event(&self, event: &Event) {
+        if level_of(event) >= self.level {
+            self.add(&event.to_string());
+        }
+    }
+
+    fn add(&self, line: &str) {
+        let mut open = self.open.lock();
+        // After a failure the file ends where it is.
+        if let Some(file) = open.take() {
+            *open = self.append(file, line).ok();
+        }
+    }
+
+    fn append(&self, mut open: Open, line: &str) -> io::Result<Open> {
+        if self.limit > 0 && open.len >= self.limit {
+            open = self.create()?;
+        }
+        let line = format!("{} {line}\n", stamp(SystemTime::now()));
+        open.file.write_at(line.as_bytes(), open.len)?;
+        open.len += line.len() as u64;
+        Ok(open)
+    }
+
+    /// Renames the file that is there, and begins a new one.
+    fn create(&self) -> io::Result<Open> {
+        if self.fs.exists(&self.path) {
+            let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            let name = format!("{}{OLD}{}", name(&self.path), since.as_micros());
+            self.fs.rename(&self.path, &self.path.with_file_name(name))?;
+            self.remove_oldest()?;
+        }
+        Ok(Open { file: self.fs.create(&self.path)?, len: 0 })
+    }
+
+    fn remove_oldest(&self) -> io::Result<()> {
+        let older = older(&*self.fs, &self.path)?;
+        let superfluous = (older.len() + 1).saturating_sub(self.most_files);
+        older.iter().take(superfluous).try_for_each(|path| self.fs.remove(path))
+    }
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Returns the older files, the oldest first.
+fn older(fs: &dyn FileSystem, path: &Path) -> io::Result<Vec<PathBuf>> {
+    let Some(parent) = path.parent() else { return Ok(Vec::new()) };
+    let begin = name(path) + OLD;
+    let number = |name: &str| name.strip_prefix(&begin)?.parse::<u64>().ok();
+    let mut found: Vec<_> = fs
+        .list(parent)?
+        .iter()
+        .filter_map(|name| Some((number(name)?, parent.join(name))))
+        .collect();
+    found.sort_unstable();
+    Ok(found.into_iter().map(|(_, path)| path).collect())
+}
+
+/// Returns the path of the file. In a directory of logs, its name tells the database.
+fn path_of(directory: &Path, logs: Option<&Path>) -> PathBuf {
+    let Some(logs) = logs else { return directory.join("LOG") };
+    let whole = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
+    let is_kept = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let flat = |c: char| if is_kept(c) { c } else { '_' };
+    let flat: String = whole.to_string_lossy().trim_start_matches('/').chars().map(flat).collect();
+    logs.join(flat + "_LOG")
+}
+
+/// Removes the files of a database, as far as they are in its directory.
+///
+/// # Errors
+/// Fails if the file system does.
+pub(crate) fn remove_all(fs: &dyn FileSystem, directory: &Path) -> io::Result<()> {
+    let path = path_of(directory, None);
+    older(fs, &path)?.iter().try_for_each(|old| fs.remove(old))?;
+    if fs.exists(&path) { fs.remove(&path) } else { Ok(()) }
+}
+
+/// Returns a time as RocksDB writes it: `2026/11/28-09:40:00.000000`, in UTC.
+fn stamp(time: SystemTime) -> String {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let seconds = libc::time_t::try_from(since.as_secs()).unwrap_or(libc::time_t::MAX);
+    // SAFETY: zeroes are a value of the structure, and the call fills it.
+    let parts = unsafe {
+        let mut parts: libc::tm = std::mem::zeroed();
+        libc::gmtime_r(&seconds, &mut parts);
+        parts
+    };
+    let mut text = String::new();
+    // A `String` takes every text.
+    let _ = write!(
+        text,
+        "{:04}/{:02}/{:02}-{:02}:{:02}:{:02}.{:06}",
+        parts.tm_year + 1900,
+        parts.tm_mon + 1,
+        parts.tm_mday,
+        parts.tm_hour,
+        parts.tm_min,
+        parts.tm_sec,
+        since.subsec_micros()
+    );
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_stamp_is_a_date_and_a_time() {
+        let time = UNIX_EPOCH + Duration::from_micros(1_795_858_800_000_007);
+        assert_eq!(stamp(time), "2026/11/28-09:40:00.000007");
+    }
+
+    #[test]
+    fn in_a_directory_of_logs_the_name_tells_the_database() {
+        let path = path_of(Path::new("/data/shop.db"), Some(Path::new("/logs")));
+        assert_eq!(path, Path::new("/logs/data_shop_db_LOG"));
+    }
+}
