@@ -2327,10 +2327,8 @@ ROCKSDB_LIBRARY_API int rocksdb_subcompactionjobinfo_base_input_level(
     const rocksdb_subcompactionjobinfo_t* info);
 ROCKSDB_LIBRARY_API int rocksdb_subcompactionjobinfo_output_level(
     const rocksdb_subcompactionjobinfo_t* info);
-/* ignored: its callback is never called: the engine has no such event */
 ROCKSDB_LIBRARY_API const char* rocksdb_externalfileingestioninfo_cf_name(
     const rocksdb_externalfileingestioninfo_t* info, size_t* length);
-/* ignored: its callback is never called: the engine has no such event */
 ROCKSDB_LIBRARY_API const char*
 rocksdb_externalfileingestioninfo_internal_file_path(
     const rocksdb_externalfileingestioninfo_t* info, size_t* length);

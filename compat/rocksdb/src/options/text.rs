@@ -187,7 +187,6 @@ fn check_unstored(name: &str, value: &str) -> Outcome<()> {
         None => return Err(unknown(name)),
         Some((Kind::Flag, _)) => matches!(value, "true" | "false" | "1" | "0"),
         Some((Kind::Whole, _)) => i64::read(value).is_some() || u64::read(value).is_some(),
-        Some((Kind::Fraction, _)) => f64::read(value).is_some(),
         Some((Kind::Text, _)) => true,
     };
     if is_value { Ok(()) } else { Err(no_value(name, value)) }
