@@ -31,6 +31,15 @@ type Compare =
     unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize) -> c_int;
 type Name = unsafe extern "C" fn(*mut c_void) -> *const c_char;
 
+/// Makes a function of its address.
+macro_rules! function {
+    ($address:expr, ($($type:ty),*) $(-> $result:ty)?) => {
+        std::mem::transmute::<*const c_void, unsafe extern "C" fn($($type),*) $(-> $result)?>(
+            $address,
+        )
+    };
+}
+
 /// Declares the functions of a library.
 macro_rules! library {
     ($($name:ident($($type:ty),*) $(-> $result:ty)?;)*) => {
@@ -43,9 +52,9 @@ macro_rules! library {
             /// Returns this library.
             fn own() -> Library {
                 // Objects are opaque here, and the other types are those of the header.
-                unsafe {
-                    Library { $($name: std::mem::transmute(own::$name as *const c_void),)* }
-                }
+                unsafe { Library { $($name: function!(
+                    own::$name as *const c_void, ($($type),*) $(-> $result)?
+                ),)* } }
             }
 
             /// Returns RocksDB. `None` where it is not installed.
@@ -62,7 +71,9 @@ macro_rules! library {
                         let $name = libc::dlsym(opened, name.as_ptr());
                         assert!(!$name.is_null(), "{name:?}");
                     )*
-                    Some(Library { $($name: std::mem::transmute($name),)* })
+                    Some(Library { $($name: function!(
+                        $name.cast_const(), ($($type),*) $(-> $result)?
+                    ),)* })
                 }
             }
         }

@@ -141,7 +141,7 @@ impl Listener {
     }
 }
 
-/// Makes a listener. The callback of sealed memtables is never called: the engine has no such event.
+/// Makes a listener. That of sealed memtables is never called: the engine has no such event.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_eventlistener_create(
     state: *mut c_void,

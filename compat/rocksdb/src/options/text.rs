@@ -1,8 +1,8 @@
 //! Options as a text: `write_buffer_size=64M;block_based_table_factory={block_size=8K}`.
 //!
 //! The names are those of RocksDB. A name that it does not know is refused, and so is one whose
-//! value would change data or answers, where this library lacks it. A value that tunes RocksDB's own
-//! mechanisms is checked, and left out.
+//! value would change data or answers, where this library lacks it. A value that tunes RocksDB's
+//! own mechanisms is checked, and left out.
 
 use std::ffi::c_char;
 
