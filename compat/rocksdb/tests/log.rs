@@ -11,14 +11,14 @@ use foldb_rocksdb::batch::*;
 use foldb_rocksdb::copies::checkpoint::*;
 use foldb_rocksdb::copies::identity::rocksdb_get_db_identity;
 use foldb_rocksdb::copies::updates::*;
-use foldb_rocksdb::database::close::rocksdb_close;
+use foldb_rocksdb::database::close::{rocksdb_close, rocksdb_destroy_db};
 use foldb_rocksdb::database::family::*;
 use foldb_rocksdb::database::rocksdb_t;
 use foldb_rocksdb::database::snapshot::rocksdb_get_latest_sequence_number;
 use foldb_rocksdb::database::writes::rocksdb_put_cf;
 use foldb_rocksdb::options::calls::rocksdb_writeoptions_create;
 use foldb_rocksdb::options::{
-    rocksdb_options_set_WAL_size_limit_MB, rocksdb_options_set_uint64add_merge_operator,
+    rocksdb_options_set_WAL_size_limit_MB, rocksdb_options_set_write_dbid_to_manifest, rocksdb_options_set_uint64add_merge_operator,
 };
 
 use support::{c_path, creating, delete, error_of, flush, get, merge, opened, put, taken};
@@ -152,23 +152,19 @@ fn identity(db: *mut rocksdb_t) -> Vec<u8> {
     taken(start, len).unwrap()
 }
 
-fn identity_at(path: &Path) -> Vec<u8> {
-    let db = opened(creating(), path);
+/// Opens a database, with its identity in the manifest or in a file, and returns the identity.
+fn identity_at(path: &Path, in_manifest: u8) -> Vec<u8> {
+    let options = creating();
+    unsafe { rocksdb_options_set_write_dbid_to_manifest(options, in_manifest) };
+    let db = opened(options, path);
     let found = identity(db);
     unsafe { rocksdb_close(db) };
     found
 }
 
-#[test]
-fn an_identity_stays_and_is_that_of_no_other_database() {
-    let (dir, path) = place();
-    let first = identity_at(&path);
-    assert!(!first.is_empty());
-    assert_eq!(identity_at(&path), first);
-    assert_ne!(identity_at(&dir.path().join("other")), first);
-    let db = opened(creating(), &path);
-    let copy = dir.path().join("copy");
-    let name = c_path(&copy);
+fn checkpoint(path: &Path, to: &Path) {
+    let db = opened(creating(), path);
+    let name = c_path(to);
     let error = error_of(|error| unsafe {
         let checkpoint = rocksdb_checkpoint_object_create(db, error);
         rocksdb_checkpoint_create(checkpoint, name.as_ptr(), 0, error);
@@ -176,5 +172,33 @@ fn an_identity_stays_and_is_that_of_no_other_database() {
         rocksdb_close(db);
     });
     assert_eq!(error, None);
-    assert!(!identity_at(&copy).is_empty());
+}
+
+#[test]
+fn an_identity_in_the_manifest_is_that_of_the_copies_too() {
+    let (dir, path) = place();
+    let (copy, other) = (dir.path().join("copy"), dir.path().join("other"));
+    let first = identity_at(&path, 1);
+    assert_eq!(first.len(), 36);
+    assert_eq!(identity_at(&path, 1), first);
+    assert_ne!(identity_at(&other, 1), first);
+    checkpoint(&path, &copy);
+    assert_eq!(identity_at(&copy, 1), first);
+}
+
+#[test]
+fn an_identity_in_a_file_is_that_of_one_directory() {
+    let (dir, path) = place();
+    let copy = dir.path().join("copy");
+    let first = identity_at(&path, 0);
+    assert_eq!(first.len(), 36);
+    assert_eq!(identity_at(&path, 0), first);
+    assert_eq!(identity_at(&path, 1), first, "the file is there");
+    checkpoint(&path, &copy);
+    assert_ne!(identity_at(&copy, 0), first);
+    let (options, name) = (creating(), c_path(&path));
+    let destroyed = error_of(|error| unsafe { rocksdb_destroy_db(options, name.as_ptr(), error) });
+    assert_eq!(destroyed, None);
+    assert!(!path.exists());
+    assert_ne!(identity_at(&path, 0), first);
 }

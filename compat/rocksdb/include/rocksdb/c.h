@@ -1378,7 +1378,6 @@ rocksdb_options_get_delete_obsolete_files_period_micros(
     rocksdb_options_t* options);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_options_get_write_dbid_to_manifest(
     rocksdb_options_t* options);
-/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_write_dbid_to_manifest(
     rocksdb_options_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_options_get_write_identity_file(
