@@ -4,7 +4,7 @@
 
 mod support;
 
-use std::ffi::{CString, c_char};
+use std::ffi::{CString, c_char, c_void};
 use std::path::{Path, PathBuf};
 use std::ptr;
 
@@ -15,6 +15,8 @@ use foldb_rocksdb::database::rocksdb_t;
 use foldb_rocksdb::objects::environment::{
     rocksdb_create_mem_env, rocksdb_envoptions_create, rocksdb_envoptions_destroy,
 };
+use foldb_rocksdb::objects::listener::*;
+use foldb_rocksdb::objects::listener_info::*;
 use foldb_rocksdb::options::calls::*;
 use foldb_rocksdb::options::text::rocksdb_get_options_from_string;
 use foldb_rocksdb::options::*;
@@ -378,4 +380,42 @@ fn tables_and_databases_in_memory_use_the_files_of_their_environment() {
     assert!(!file.exists());
     assert_eq!(ingest(place.db, &[&file]), None);
     assert_eq!(found(place.db, "k").as_deref(), Some("v"));
+}
+
+/// Notes the family and the file of an ingestion.
+unsafe extern "C" fn heard(
+    state: *mut c_void,
+    db: *mut rocksdb_t,
+    info: *const rocksdb_externalfileingestioninfo_t,
+) {
+    assert!(!db.is_null());
+    unsafe {
+        let mut len = 0;
+        let text = |start: *const c_char, len: usize| {
+            let bytes = std::slice::from_raw_parts(start.cast::<u8>(), len);
+            (*state.cast::<Vec<String>>()).push(String::from_utf8(bytes.to_vec()).unwrap());
+        };
+        let name = rocksdb_externalfileingestioninfo_cf_name(info, &mut len);
+        text(name, len);
+        let path = rocksdb_externalfileingestioninfo_internal_file_path(info, &mut len);
+        text(path, len);
+    }
+}
+
+#[test]
+fn a_listener_hears_of_each_ingested_file() {
+    let mut all: Vec<String> = Vec::new();
+    let options = creating();
+    let state = ptr::from_mut(&mut all).cast::<c_void>();
+    let heard = Some(heard as _);
+    let listener = rocksdb_eventlistener_create(
+        state, None, None, None, None, None, None, None, heard, None, None, None,
+    );
+    unsafe { rocksdb_options_add_eventlistener(options, listener) };
+    let place = Place::with(options);
+    let file = place.write("t.sst", &[&added("k", b"v")]);
+    assert!(ingest(place.db, &[&place.path("none.sst")]).is_some());
+    assert_eq!(ingest(place.db, &[&file]), None);
+    drop(place);
+    assert_eq!(all, ["default", file.to_str().unwrap()]);
 }

@@ -16,9 +16,11 @@ mod own {
     pub(crate) use foldb_rocksdb::database::open::*;
     pub(crate) use foldb_rocksdb::database::reads::*;
     pub(crate) use foldb_rocksdb::database::writes::*;
+    pub(crate) use foldb_rocksdb::objects::cache::*;
     pub(crate) use foldb_rocksdb::objects::comparator::*;
     pub(crate) use foldb_rocksdb::objects::environment::*;
     pub(crate) use foldb_rocksdb::options::calls::*;
+    pub(crate) use foldb_rocksdb::options::latest::*;
     pub(crate) use foldb_rocksdb::options::*;
 }
 
@@ -28,6 +30,15 @@ type Error = *mut *mut c_char;
 type Compare =
     unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize) -> c_int;
 type Name = unsafe extern "C" fn(*mut c_void) -> *const c_char;
+
+/// Makes a function of its address.
+macro_rules! function {
+    ($address:expr, ($($type:ty),*) $(-> $result:ty)?) => {
+        std::mem::transmute::<*const c_void, unsafe extern "C" fn($($type),*) $(-> $result)?>(
+            $address,
+        )
+    };
+}
 
 /// Declares the functions of a library.
 macro_rules! library {
@@ -41,9 +52,9 @@ macro_rules! library {
             /// Returns this library.
             fn own() -> Library {
                 // Objects are opaque here, and the other types are those of the header.
-                unsafe {
-                    Library { $($name: std::mem::transmute(own::$name as *const c_void),)* }
-                }
+                unsafe { Library { $($name: function!(
+                    own::$name as *const c_void, ($($type),*) $(-> $result)?
+                ),)* } }
             }
 
             /// Returns RocksDB. `None` where it is not installed.
@@ -60,7 +71,9 @@ macro_rules! library {
                         let $name = libc::dlsym(opened, name.as_ptr());
                         assert!(!$name.is_null(), "{name:?}");
                     )*
-                    Some(Library { $($name: std::mem::transmute($name),)* })
+                    Some(Library { $($name: function!(
+                        $name.cast_const(), ($($type),*) $(-> $result)?
+                    ),)* })
                 }
             }
         }
@@ -72,6 +85,25 @@ library! {
     rocksdb_options_set_create_if_missing(Object, c_uchar);
     rocksdb_options_set_uint64add_merge_operator(Object);
     rocksdb_options_set_comparator(Object, Object);
+    rocksdb_options_set_write_buffer_size(Object, usize);
+    rocksdb_options_get_write_buffer_size(Object) -> usize;
+    rocksdb_options_set_compaction_style(Object, c_int);
+    rocksdb_options_get_compaction_style(Object) -> c_int;
+    rocksdb_options_set_max_background_jobs(Object, c_int);
+    rocksdb_options_get_max_background_jobs(Object) -> c_int;
+    rocksdb_create_default_env() -> Object;
+    rocksdb_cache_create_lru(usize) -> Object;
+    rocksdb_load_latest_options(
+        *const c_char,
+        Object,
+        bool,
+        Object,
+        *mut Object,
+        *mut usize,
+        *mut *mut *mut c_char,
+        *mut *mut Object,
+        Error
+    );
     rocksdb_comparator_create(*mut c_void, Option<Name>, Compare, Name) -> Object;
     rocksdb_open(Object, *const c_char, Error) -> Object;
     rocksdb_close(Object);
@@ -273,6 +305,42 @@ fn we_ingest_tables_of_rocksdb() {
 fn we_ingest_our_own_tables() {
     check_all_kinds(&Library::own(), &Library::own());
     check_many(&Library::own(), &Library::own());
+}
+
+#[test]
+fn rocksdb_loads_our_file_of_options() {
+    let Some(rocksdb) = Library::of_rocksdb() else { return };
+    let (own, dir) = (Library::own(), tempfile::tempdir().unwrap());
+    let name = CString::new(dir.path().to_str().unwrap()).unwrap();
+    let (mut database, mut count) = (ptr::null_mut(), 0);
+    let (mut names, mut families) = (ptr::null_mut(), ptr::null_mut());
+    unsafe {
+        let options = own.options(Order::Bytes);
+        (own.rocksdb_options_set_write_buffer_size)(options, 5 << 20);
+        (own.rocksdb_options_set_compaction_style)(options, 1);
+        (own.rocksdb_options_set_max_background_jobs)(options, 7);
+        (own.rocksdb_close)(ok(|error| (own.rocksdb_open)(options, name.as_ptr(), error)));
+        let (env, cache) =
+            ((rocksdb.rocksdb_create_default_env)(), (rocksdb.rocksdb_cache_create_lru)(1 << 20));
+        // Release 7.8 does not know all names of 10.4.
+        ok(|error| {
+            (rocksdb.rocksdb_load_latest_options)(
+                name.as_ptr(),
+                env,
+                true,
+                cache,
+                &mut database,
+                &mut count,
+                &mut names,
+                &mut families,
+                error,
+            );
+        });
+        assert_eq!((count, CStr::from_ptr(*names)), (1, c"default"));
+        assert_eq!((rocksdb.rocksdb_options_get_max_background_jobs)(database), 7);
+        assert_eq!((rocksdb.rocksdb_options_get_write_buffer_size)(*families), 5 << 20);
+        assert_eq!((rocksdb.rocksdb_options_get_compaction_style)(*families), 1);
+    }
 }
 
 /// A table inside of a database has no version of its own, and is refused.

@@ -1377,7 +1377,6 @@ rocksdb_options_get_delete_obsolete_files_period_micros(
     rocksdb_options_t* options);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_options_get_write_dbid_to_manifest(
     rocksdb_options_t* options);
-/* ignored: a setting of RocksDB's own mechanisms; the getter returns it */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_write_dbid_to_manifest(
     rocksdb_options_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_options_get_write_identity_file(
@@ -2323,10 +2322,8 @@ ROCKSDB_LIBRARY_API int rocksdb_subcompactionjobinfo_base_input_level(
     const rocksdb_subcompactionjobinfo_t* info);
 ROCKSDB_LIBRARY_API int rocksdb_subcompactionjobinfo_output_level(
     const rocksdb_subcompactionjobinfo_t* info);
-/* ignored: its callback is never called: the engine has no such event */
 ROCKSDB_LIBRARY_API const char* rocksdb_externalfileingestioninfo_cf_name(
     const rocksdb_externalfileingestioninfo_t* info, size_t* length);
-/* ignored: its callback is never called: the engine has no such event */
 ROCKSDB_LIBRARY_API const char*
 rocksdb_externalfileingestioninfo_internal_file_path(
     const rocksdb_externalfileingestioninfo_t* info, size_t* length);

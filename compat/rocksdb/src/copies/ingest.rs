@@ -24,6 +24,7 @@ use crate::copies::external::External;
 use crate::copies::sst_file::io_error;
 use crate::database::family::rocksdb_column_family_handle_t;
 use crate::database::{Database, Family, rocksdb_t};
+use crate::objects::listener_info::rocksdb_externalfileingestioninfo_t;
 use crate::options::calls::rocksdb_ingestexternalfileoptions_t;
 use crate::status::{Outcome, Status};
 
@@ -59,12 +60,11 @@ impl<'d> Ingestion<'d> {
         let mut files = Vec::with_capacity(names.len());
         for &name in names {
             let name = path(name, "a file")?;
-            files.push(External::check(&*env.fs, &name, family, &*order)?);
+            files.push(External::check(&*env.fs, &name, family, order)?);
         }
         let mut sorted: Vec<usize> = (0..files.len()).collect();
-        sorted.sort_by(|&one, &other| files[one].compare(&files[other], &*order));
-        let overlap =
-            sorted.windows(2).any(|pair| files[pair[0]].overlaps(&files[pair[1]], &*order));
+        sorted.sort_by(|&one, &other| files[one].compare(&files[other], order));
+        let overlap = sorted.windows(2).any(|pair| files[pair[0]].overlaps(&files[pair[1]], order));
         Ok(Ingestion { database, family, env, files, sorted, overlap })
     }
 
@@ -92,7 +92,7 @@ impl<'d> Ingestion<'d> {
         let has_merges = self.files.iter().any(|file| file.has_merges);
         let has_deletions = self.files.iter().any(|file| file.has_deletions);
         let expires = self.family.writable()?.options().expiry.is_some();
-        let can_load = !self.overlap && !has_deletions && !(has_merges && expires);
+        let can_load = !(self.overlap || has_deletions || has_merges && expires);
         if bytes <= MOST_FOR_A_BATCH || (!can_load && bytes <= LARGEST_BATCH) {
             return self.write_as_batch();
         }
@@ -140,6 +140,14 @@ impl<'d> Ingestion<'d> {
         Ok(())
     }
 
+    fn tell_listeners(&self) {
+        for file in &self.files {
+            let (family, file) = (self.family.name.clone(), file.path.clone());
+            let info = rocksdb_externalfileingestioninfo_t { family, file };
+            self.database.events.tell_ingestion(&info);
+        }
+    }
+
     /// Removes the files, whose records the database has.
     fn remove_files(&self) -> Outcome<()> {
         for file in &self.files {
@@ -174,6 +182,7 @@ unsafe fn ingest(
         own.check_needs_no_number()?;
     }
     own.write()?;
+    own.tell_listeners();
     if options.move_files != 0 { own.remove_files() } else { Ok(()) }
 }
 

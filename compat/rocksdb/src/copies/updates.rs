@@ -52,7 +52,7 @@ impl Database {
         if since > self.snapshot().sequence_number() {
             return Err(Status::not_found("Requested sequence not yet written in the db"));
         }
-        // A batch is there as soon as its write returns, as in RocksDB, whether it is synced or not.
+        // As in RocksDB, a batch is there when its write returns, synced or not.
         let all = UpdatesOptions { include_unsynced: true };
         let mut found = rocksdb_wal_iterator_t {
             database: self.clone(),

@@ -16,6 +16,7 @@ use crate::database::info_log::InfoLog;
 use crate::database::open::{DEFAULT_WITH_TTL, is_hidden};
 use crate::database::{DEFAULT_FAMILY, Database};
 use crate::objects::listener::Listener;
+use crate::objects::listener_info::rocksdb_externalfileingestioninfo_t;
 use crate::objects::statistics::{Count, Measure, Statistics};
 use crate::options::rocksdb_options_t;
 
@@ -66,6 +67,12 @@ impl DatabaseEvents {
     /// Returns how often background work failed since the open.
     pub(crate) fn background_errors(&self) -> u64 {
         self.background_errors.load(Ordering::Relaxed)
+    }
+
+    /// Tells the program's listeners of a file that was ingested.
+    pub(crate) fn tell_ingestion(&self, info: &rocksdb_externalfileingestioninfo_t) {
+        let Some(database) = self.database.get().and_then(Weak::upgrade) else { return };
+        self.listeners.iter().for_each(|listener| listener.tell_ingestion(&database, info));
     }
 
     fn count(&self, event: &Event) {

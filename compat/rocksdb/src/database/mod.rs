@@ -49,6 +49,7 @@ pub(crate) const DEFAULT_FAMILY: &str = "default";
 pub(crate) struct Database {
     pub(crate) engine: Engine,
     pub(crate) path: PathBuf,
+    pub(crate) identity: String,
     pub(crate) options: rocksdb_options_t,
     pub(crate) default: Arc<Family>,
     pub(crate) families: RwLock<BTreeMap<u32, Arc<Family>>>,

@@ -15,6 +15,7 @@ use foldb::{Db, ErrorKind, Options, ReadOnlyDb};
 use parking_lot::{Mutex, RwLock};
 
 use crate::boundary::{arg, array, call, handle, path, text};
+use crate::copies::identity::identity_of;
 use crate::database::close::refuse_foreign;
 use crate::database::events::DatabaseEvents;
 use crate::database::family::{
@@ -195,6 +196,7 @@ pub(crate) fn open(
     let default = opened.iter().find(|family| family.id == 0).cloned();
     let default = default.ok_or_else(|| Status::invalid("Default column family not specified"))?;
     let database = Arc::new(Database {
+        identity: identity_of(&engine, &directory, options)?,
         engine,
         // The program may change its working directory.
         path: fs.absolute(&directory).unwrap_or(directory),

@@ -57,6 +57,7 @@ pub(crate) struct Listener {
     on_compaction_completed: CompactionEvent,
     on_subcompaction_begin: SubcompactionEvent,
     on_subcompaction_completed: SubcompactionEvent,
+    on_external_file_ingested: IngestionEvent,
     on_background_error: ErrorEvent,
     on_stall_conditions_changed: StallEvent,
 }
@@ -83,6 +84,18 @@ impl Listener {
         } else if let Event::BackgroundError { .. } = event {
             self.tell_error();
         }
+    }
+
+    /// Tells the program of a file that was ingested.
+    pub(crate) fn tell_ingestion(
+        &self,
+        database: &Arc<Database>,
+        info: &rocksdb_externalfileingestioninfo_t,
+    ) {
+        let Some(told) = self.on_external_file_ingested else { return };
+        let mut db = rocksdb_t { database: database.clone() };
+        // SAFETY: the program's function keeps the rules of the header; the objects live.
+        unsafe { told(self.state.pointer, &mut db, info) };
     }
 
     fn tell_flush(&self, database: &Arc<Database>, info: &rocksdb_flushjobinfo_t) {
@@ -128,8 +141,7 @@ impl Listener {
     }
 }
 
-/// Makes a listener. Two of its callbacks are never called: the engine has no event of ingestions,
-/// nor of memtables that are sealed.
+/// Makes a listener. That of sealed memtables is never called: the engine has no such event.
 #[unsafe(no_mangle)]
 pub extern "C" fn rocksdb_eventlistener_create(
     state: *mut c_void,
@@ -140,7 +152,7 @@ pub extern "C" fn rocksdb_eventlistener_create(
     on_compaction_completed: CompactionEvent,
     on_subcompaction_begin: SubcompactionEvent,
     on_subcompaction_completed: SubcompactionEvent,
-    _on_external_file_ingested: IngestionEvent,
+    on_external_file_ingested: IngestionEvent,
     on_background_error: ErrorEvent,
     on_stall_conditions_changed: StallEvent,
     _on_memtable_sealed: MemtableEvent,
@@ -153,6 +165,7 @@ pub extern "C" fn rocksdb_eventlistener_create(
         on_compaction_completed,
         on_subcompaction_begin,
         on_subcompaction_completed,
+        on_external_file_ingested,
         on_background_error,
         on_stall_conditions_changed,
     })))

@@ -36,10 +36,11 @@ pub struct rocksdb_compactionjobinfo_t {
 #[repr(transparent)]
 pub struct rocksdb_subcompactionjobinfo_t(pub(crate) rocksdb_compactionjobinfo_t);
 
-/// RocksDB: `ExternalFileIngestionInfo`. The engine does not tell of ingestions, so no program
-/// gets one.
+/// RocksDB: `ExternalFileIngestionInfo`. The records of an ingested file are in no file of their
+/// own, so its path is that of the program.
 pub struct rocksdb_externalfileingestioninfo_t {
-    _private: (),
+    pub(crate) family: String,
+    pub(crate) file: PathBuf,
 }
 
 /// RocksDB: `WriteStallInfo`. The engine does not tell whose family stalls, so the name is empty.
@@ -152,9 +153,10 @@ texts! {
     rocksdb_flushjobinfo_file_path(rocksdb_flushjobinfo_t), own => own.file.as_os_str();
     rocksdb_compactionjobinfo_cf_name(rocksdb_compactionjobinfo_t), own => own.family;
     rocksdb_subcompactionjobinfo_cf_name(rocksdb_subcompactionjobinfo_t), own => own.0.family;
-    rocksdb_externalfileingestioninfo_cf_name(rocksdb_externalfileingestioninfo_t), _own => "";
+    rocksdb_externalfileingestioninfo_cf_name(rocksdb_externalfileingestioninfo_t), own =>
+        own.family;
     rocksdb_externalfileingestioninfo_internal_file_path(rocksdb_externalfileingestioninfo_t),
-        _own => "";
+        own => own.file.as_os_str();
     rocksdb_writestallinfo_cf_name(rocksdb_writestallinfo_t), _own => "";
     rocksdb_memtableinfo_cf_name(rocksdb_memtableinfo_t), _own => "";
 }

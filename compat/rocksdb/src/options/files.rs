@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use foldb::env::{Env, FileSystem};
 
+use crate::copies::identity::IDENTITY;
 use crate::database::{Database, Engine, Family};
 use crate::options::rocksdb_options_t;
 use crate::options::stored::{MARK, text_of};
@@ -54,18 +55,22 @@ pub(crate) fn has_foreign(fs: &dyn FileSystem, directory: &Path) -> bool {
     })
 }
 
-/// Removes all files of options, and then the directory if nothing else is in it.
+/// Removes all files of options, the identity, and then the directory if nothing else is in it.
 ///
 /// # Errors
 /// Fails if the file system does.
 pub(crate) fn remove_all(fs: &dyn FileSystem, directory: &Path) -> io::Result<()> {
     let found = all(fs, directory)?;
     found.iter().try_for_each(|(_, path)| fs.remove(path))?;
-    let unfinished = directory.join(UNFINISHED);
-    if !found.is_empty() && fs.exists(&unfinished) {
-        fs.remove(&unfinished)?;
+    if found.is_empty() {
+        return Ok(());
     }
-    if !found.is_empty() && fs.list(directory)?.is_empty() && !fs.is_link(directory) {
+    for path in [directory.join(IDENTITY), directory.join(UNFINISHED)] {
+        if fs.exists(&path) {
+            fs.remove(&path)?;
+        }
+    }
+    if fs.list(directory)?.is_empty() && !fs.is_link(directory) {
         fs.remove_dir(directory)?;
     }
     Ok(())
@@ -78,14 +83,26 @@ fn store(fs: &dyn FileSystem, directory: &Path, text: &str) -> io::Result<()> {
     }
     let older = all(fs, directory)?;
     let number = older.last().map_or(0, |(number, _)| *number) + 1;
-    let path = directory.join(format!("{PREFIX}{number:06}"));
+    write_whole(fs, directory, &directory.join(format!("{PREFIX}{number:06}")), text)?;
+    older.iter().try_for_each(|(_, path)| fs.remove(path))
+}
+
+/// Writes a file of this library's own, durably, and whole or not at all.
+///
+/// # Errors
+/// Fails if the file system does.
+pub(crate) fn write_whole(
+    fs: &dyn FileSystem,
+    directory: &Path,
+    path: &Path,
+    text: &str,
+) -> io::Result<()> {
     let unfinished = directory.join(UNFINISHED);
     let file = fs.create(&unfinished)?;
     file.write_at(text.as_bytes(), 0)?;
     file.sync()?;
-    fs.rename(&unfinished, &path)?;
-    fs.sync_dir(directory)?;
-    older.iter().try_for_each(|(_, path)| fs.remove(path))
+    fs.rename(&unfinished, path)?;
+    fs.sync_dir(directory)
 }
 
 impl Database {
@@ -122,8 +139,8 @@ pub(crate) fn file_system(options: &rocksdb_options_t) -> Arc<dyn FileSystem> {
     options.env.as_ref().map_or_else(Env::system, |env| env.for_engine()).fs
 }
 
-/// Says an error of the file of options.
+/// Says an error of the file of options, or of the identity.
 pub(crate) fn file_error(directory: &Path, error: &io::Error) -> Status {
-    let message = format!("{}: the file of options: {error}", directory.display());
+    let message = format!("{}: the files of options and identity: {error}", directory.display());
     Status::new(Code::IoError, message)
 }

@@ -130,9 +130,22 @@ fn of_engine(directory: &Path, base: &rocksdb_options_t) -> Outcome<Vec<Found>> 
     families.collect()
 }
 
-/// Returns the options with which a family opens as it is stored.
+/// Returns the options with which a family opens as it is stored. The engine stores no settings of
+/// its own default keyspace.
 fn options_of(keyspace: &KeyspaceReader, base: &rocksdb_options_t) -> rocksdb_options_t {
     let mut own = base.clone();
+    if keyspace.name() != DEFAULT_FAMILY {
+        set_settings(&mut own, keyspace);
+    }
+    if keyspace.comparator().name() == ForeignComparator::REVERSE {
+        own.comparator = Some(Arc::new(ForeignComparator::reverse()));
+    }
+    own.merge_operator = operator_of(keyspace);
+    own
+}
+
+/// Sets what the engine stores of a keyspace.
+fn set_settings(own: &mut rocksdb_options_t, keyspace: &KeyspaceReader) {
     let KeyspaceOptions { compression, bloom_bits, compaction, value_separation_min, .. } =
         keyspace.options();
     if let Some(Compression::None) = compression {
@@ -148,11 +161,6 @@ fn options_of(keyspace: &KeyspaceReader, base: &rocksdb_options_t) -> rocksdb_op
         own.values.enable_blob_files = 1;
         own.values.min_blob_size = least as u64;
     }
-    if keyspace.comparator().name() == ForeignComparator::REVERSE {
-        own.comparator = Some(Arc::new(ForeignComparator::reverse()));
-    }
-    own.merge_operator = operator_of(keyspace);
-    own
 }
 
 /// Returns the operator of a family, unless it is one of the program.
@@ -208,8 +216,8 @@ pub unsafe extern "C" fn rocksdb_load_latest_options(
     errptr: *mut *mut c_char,
 ) {
     let results = Results { db_options, count, names, options };
-    let mut base = rocksdb_options_t::default();
-    base.env = env.as_ref().map(|own| own.0.clone());
+    let env = env.as_ref().map(|own| own.0.clone());
+    let mut base = rocksdb_options_t { env, ..rocksdb_options_t::default() };
     base.table.cache = cache.as_ref().map(|own| own.0.clone());
     call(errptr, || {
         results.clear()?;

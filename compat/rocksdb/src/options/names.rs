@@ -117,19 +117,14 @@ pub(crate) const FIXED: &[&str] = &[
 ];
 
 /// Names that this library reads and does not store, by what their values are. All of them tune.
-pub(crate) const UNSTORED: &[(Kind, &[&str])] = &[
-    (Kind::Flag, FLAGS),
-    (Kind::Whole, WHOLE_NUMBERS),
-    (Kind::Fraction, FRACTIONS),
-    (Kind::Text, TEXTS),
-];
+pub(crate) const UNSTORED: &[(Kind, &[&str])] =
+    &[(Kind::Flag, FLAGS), (Kind::Whole, WHOLE_NUMBERS), (Kind::Text, TEXTS)];
 
 /// What a value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Flag,
     Whole,
-    Fraction,
     /// Anything.
     Text,
 }
@@ -180,8 +175,6 @@ const WHOLE_NUMBERS: &[&str] = &[
     "write_thread_max_yield_usec",
     "write_thread_slow_yield_usec",
 ];
-
-const FRACTIONS: &[&str] = &[];
 
 const TEXTS: &[&str] = &[
     "listeners",

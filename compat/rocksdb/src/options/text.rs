@@ -1,8 +1,8 @@
 //! Options as a text: `write_buffer_size=64M;block_based_table_factory={block_size=8K}`.
 //!
 //! The names are those of RocksDB. A name that it does not know is refused, and so is one whose
-//! value would change data or answers, where this library lacks it. A value that tunes RocksDB's own
-//! mechanisms is checked, and left out.
+//! value would change data or answers, where this library lacks it. A value that tunes RocksDB's
+//! own mechanisms is checked, and left out.
 
 use std::ffi::c_char;
 
@@ -187,7 +187,6 @@ fn check_unstored(name: &str, value: &str) -> Outcome<()> {
         None => return Err(unknown(name)),
         Some((Kind::Flag, _)) => matches!(value, "true" | "false" | "1" | "0"),
         Some((Kind::Whole, _)) => i64::read(value).is_some() || u64::read(value).is_some(),
-        Some((Kind::Fraction, _)) => f64::read(value).is_some(),
         Some((Kind::Text, _)) => true,
     };
     if is_value { Ok(()) } else { Err(no_value(name, value)) }
