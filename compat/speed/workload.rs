@@ -3,10 +3,10 @@
 //! Invariant: every driver writes and reads the same keys and values in the same order.
 
 /// How many values the pool has.
-pub const POOL_VALUES: u64 = 10_000;
+pub(crate) const POOL_VALUES: u64 = 10_000;
 
 /// The numbers of Marsaglia's xorshift.
-pub fn next(state: &mut u64) -> u64 {
+pub(crate) fn next(state: &mut u64) -> u64 {
     *state ^= *state << 13;
     *state ^= *state >> 7;
     *state ^= *state << 17;
@@ -14,7 +14,7 @@ pub fn next(state: &mut u64) -> u64 {
 }
 
 /// A key of 16 digits.
-pub fn key_of(mut number: u64) -> [u8; 16] {
+pub(crate) fn key_of(mut number: u64) -> [u8; 16] {
     let mut key = [0; 16];
     for digit in key.iter_mut().rev() {
         *digit = b'0' + (number % 10) as u8;
@@ -24,7 +24,7 @@ pub fn key_of(mut number: u64) -> [u8; 16] {
 }
 
 /// The pool of values. Each value is 50 random bytes twice, so it shrinks to about a half.
-pub fn pool() -> Vec<[u8; 100]> {
+pub(crate) fn pool() -> Vec<[u8; 100]> {
     let mut state = 7;
     let value = |_| {
         let mut value = [0; 100];

@@ -13,14 +13,12 @@ use crate::{Figures, ROWS};
 
 /// Does all the work below a directory.
 pub(crate) fn run(directory: &Path, entries: u64) -> Figures {
-    std::fs::create_dir(directory).expect("a directory for the databases");
     let mut figures = values(&directory.join("values"), entries);
     let builtin = opened(&directory.join("counters"), |options| {
         options.default.merge_operator = Some("uint64add".to_owned());
     });
-    let own = |path: &Path| {
-        opened(path, |options| *options = std::mem::take(options).operator(Sum))
-    };
+    let own =
+        |path: &Path| opened(path, |options| *options = std::mem::take(options).operator(Sum));
     let (mut keys, mut sum) = (0, 0);
     for db in [builtin, own(&directory.join("own_counters"))] {
         figures.nanoseconds.push(merge(&db, entries));

@@ -3,12 +3,14 @@
 //! ```text
 //! cargo bench -p foldb-rocksdb                     1 000 000 entries
 //! cargo bench -p foldb-rocksdb -- 100000           fewer entries
+//! cargo bench -p foldb-rocksdb -- ours             C against Rust only, in more rounds
 //! FOLDB_SPEED_DIR=/dev/shm cargo bench ...         the directory of the databases
 //! FOLDB_ROCKSDB_PREFIX=/opt/rocksdb cargo bench    another RocksDB beside the installed one
 //! ```
 //!
 //! Every side has RocksDB's default options. The driver is the same source for each library. The
-//! rounds of the sides alternate. Nothing fails because of a time: the bars are printed.
+//! rounds of the sides alternate, and each round of a side is a process of its own: this program
+//! starts itself for the rounds of Rust. Nothing fails because of a time: the bars are printed.
 
 mod in_rust;
 #[path = "../../../speed/workload.rs"]
@@ -19,6 +21,9 @@ use std::process::Command;
 
 /// How often every side does the work.
 const ROUNDS: usize = 5;
+
+/// How often ours and Rust's do it, if they are alone: their difference is small.
+const ROUNDS_OF_OURS: usize = 15;
 
 const ROWS: [&str; 6] =
     ["fillrandom", "readrandom", "readpinned", "readseq", "mergerandom", "own operator"];
@@ -35,29 +40,45 @@ struct Figures {
     counted: String,
 }
 
+impl Figures {
+    /// Prints as driver.c does.
+    fn print(&self) {
+        self.nanoseconds.iter().for_each(|figure| println!("{figure}"));
+        println!("{}", self.counted);
+    }
+}
+
 /// A side of the comparison.
 struct Side {
     name: &'static str,
-    /// `None` for Rust, which this program runs itself.
-    driver: Option<PathBuf>,
+    /// The program that does a round, and the words before its directory and number of entries.
+    driver: PathBuf,
+    words: &'static [&'static str],
     rounds: Vec<Figures>,
 }
 
 const OURS: &str = "ours, C";
 const RUST: &str = "foldb, Rust";
 
+/// The word with which this program does a round of Rust.
+const IN_RUST: &str = "in-rust";
+
 fn main() {
-    let entries = std::env::args().skip(1).find_map(|word| word.parse().ok()).unwrap_or(1_000_000);
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if let [IN_RUST, directory, entries] = words.iter().map(String::as_str).collect::<Vec<_>>()[..]
+    {
+        let entries = entries.parse().expect("a number of entries");
+        return in_rust::run(Path::new(directory), entries).print();
+    }
+    let entries = words.iter().find_map(|word| word.parse().ok()).unwrap_or(1_000_000);
+    let is_ours_only = words.iter().any(|word| word == "ours");
     let parent = std::env::var("FOLDB_SPEED_DIR").map_or(std::env::temp_dir(), PathBuf::from);
     let dir = tempfile::tempdir_in(parent).expect("a directory for the databases");
-    let Some(mut sides) = sides(dir.path()) else { return };
-    for round in 1..=ROUNDS {
+    let Some(mut sides) = sides(dir.path(), is_ours_only) else { return };
+    for round in 1..=if is_ours_only { ROUNDS_OF_OURS } else { ROUNDS } {
         for side in &mut sides {
             let databases = dir.path().join("databases");
-            let figures = match &side.driver {
-                Some(driver) => driven(driver, &databases, entries),
-                None => in_rust::run(&databases, entries),
-            };
+            let figures = driven(side, &databases, entries);
             std::fs::remove_dir_all(&databases).expect("the databases");
             println!("round {round}: {:16} {:8.1?} ns", side.name, figures.nanoseconds);
             side.rounds.push(figures);
@@ -67,11 +88,20 @@ fn main() {
 }
 
 /// Compiles the drivers, or says why the bench is skipped.
-fn sides(dir: &Path) -> Option<Vec<Side>> {
+fn sides(dir: &Path, is_ours_only: bool) -> Option<Vec<Side>> {
+    let mut sides = if is_ours_only { Vec::new() } else { originals(dir)? };
     let prefix = dir.join("prefix");
     let mut command = Command::new(env!("CARGO"));
     command.args(["run", "--quiet", "-p", "xtask", "--", "rocksdb", "--prefix"]).arg(&prefix);
     run(command.current_dir(env!("CARGO_MANIFEST_DIR")))?;
+    sides.push(compiled(dir, OURS, Some(&prefix))?);
+    let own = std::env::current_exe().ok()?;
+    sides.push(Side { name: RUST, driver: own, words: &[IN_RUST], rounds: Vec::new() });
+    Some(sides)
+}
+
+/// Compiles the drivers of the original.
+fn originals(dir: &Path) -> Option<Vec<Side>> {
     let other = std::env::var_os("FOLDB_ROCKSDB_PREFIX").map(PathBuf::from);
     let mut sides = Vec::new();
     if Path::new("/usr/include/rocksdb/c.h").exists() {
@@ -84,8 +114,6 @@ fn sides(dir: &Path) -> Option<Vec<Side>> {
         eprintln!("SKIPPED: no original to compare with; install librocksdb-dev");
         return None;
     }
-    sides.push(compiled(dir, OURS, Some(&prefix))?);
-    sides.push(Side { name: RUST, driver: None, rounds: Vec::new() });
     Some(sides)
 }
 
@@ -103,7 +131,7 @@ fn compiled(dir: &Path, name: &'static str, prefix: Option<&Path>) -> Option<Sid
         command.arg(format!("-Wl,-rpath,{}", lib.display()));
     }
     run(command.arg("-lrocksdb"))?;
-    Some(Side { name, driver: Some(driver), rounds: Vec::new() })
+    Some(Side { name, driver, words: &[], rounds: Vec::new() })
 }
 
 /// Runs a command that must succeed. Returns `None` without its program.
@@ -118,10 +146,11 @@ fn run(command: &mut Command) -> Option<()> {
     Some(())
 }
 
-fn driven(driver: &Path, databases: &Path, entries: u64) -> Figures {
+fn driven(side: &Side, databases: &Path, entries: u64) -> Figures {
     std::fs::create_dir(databases).expect("a directory for the databases");
-    let output =
-        Command::new(driver).arg(databases).arg(entries.to_string()).output().expect("the driver");
+    let mut command = Command::new(&side.driver);
+    command.args(side.words).arg(databases).arg(entries.to_string());
+    let output = command.output().expect("the driver");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8_lossy(&output.stdout);
     let lines: Vec<&str> = text.lines().collect();
@@ -157,11 +186,14 @@ fn report(sides: &[Side]) {
     }
     let shown = |bar: f64| format!("{bar:.1}");
     line("bar", BARS.map(|bar| bar.map_or_else(String::new, shown)));
-    line("time over Rust's, in Rust's", by_row(&|row| {
-        let over = ours[row] - rust[row];
-        let (part, nanoseconds) = MOST_OVER_RUST;
-        verdict(over / rust[row], over <= nanoseconds || over <= part * rust[row])
-    }));
+    line(
+        "time over Rust's, in Rust's",
+        by_row(&|row| {
+            let over = ours[row] - rust[row];
+            let (part, nanoseconds) = MOST_OVER_RUST;
+            verdict(over / rust[row], over <= nanoseconds || over <= part * rust[row])
+        }),
+    );
     line("time over Rust's, ns", by_row(&|row| format!("{:.1}", ours[row] - rust[row])));
     println!("a star marks a figure that misses its bar");
 }
