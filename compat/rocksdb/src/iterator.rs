@@ -426,11 +426,16 @@ pub unsafe extern "C" fn rocksdb_iter_seek_for_prev(
 unsafe fn lent(pins: &mut Option<Vec<Box<[u8]>>>, found: &[u8], len: *mut usize) -> *const c_char {
     match pins {
         None => lend(found, len),
-        Some(pins) => {
-            pins.push(found.into());
-            pins.last().map_or(ptr::null(), |copy| lend(copy, len))
-        }
+        Some(pins) => lent_for_long(pins, found, len),
     }
+}
+
+/// Lends a copy that lives as long as the iterator. It is apart, so that other iterators do not
+/// save registers for it at each entry.
+#[cold]
+unsafe fn lent_for_long(pins: &mut Vec<Box<[u8]>>, found: &[u8], len: *mut usize) -> *const c_char {
+    pins.push(found.into());
+    pins.last().map_or(ptr::null(), |copy| lend(copy, len))
 }
 
 #[unsafe(no_mangle)]

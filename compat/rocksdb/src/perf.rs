@@ -61,9 +61,9 @@ pub(crate) fn report() -> Option<ReadReport> {
 
 /// Counts the bytes of a value that a read returned.
 #[inline]
-pub(crate) fn note_get(bytes: usize) {
+pub(crate) fn note_get(bytes: impl FnOnce() -> usize) {
     if is_counting() {
-        COUNTED.with_borrow_mut(|own| own.get_bytes += bytes as u64);
+        COUNTED.with_borrow_mut(|own| own.get_bytes += bytes() as u64);
     }
 }
 

@@ -14,6 +14,11 @@ use std::time::Instant;
 
 use foldb::{Compression, Db, KeyspaceOptions, Options};
 
+#[path = "../../../speed/workload.rs"]
+mod workload;
+
+use workload::{POOL_VALUES, key_of, next, pool};
+
 /// How often every side does the work.
 const ROUNDS: usize = 5;
 
@@ -100,6 +105,7 @@ fn compiled(
     let language: &[&str] =
         if source.ends_with(".c") { &["-x", "c", "-std=c11"] } else { &["-std=c++17"] };
     compile.args(language).args(["-O2", "-DNDEBUG", "-c"]).arg(own.join(source));
+    compile.arg("-I").arg(own.join("../../../speed"));
     if let Some(include) = include {
         compile.arg("-I").arg(include);
     }
@@ -164,38 +170,6 @@ fn medians(side: &Side) -> [f64; 3] {
     })
 }
 
-/// The numbers of Marsaglia's xorshift, as in workload.h.
-fn next(state: &mut u64) -> u64 {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    *state
-}
-
-/// A key of 16 digits.
-fn key_of(mut number: u64) -> [u8; 16] {
-    let mut key = [0; 16];
-    for digit in key.iter_mut().rev() {
-        *digit = b'0' + (number % 10) as u8;
-        number /= 10;
-    }
-    key
-}
-
-/// The pool of values, as in workload.h.
-fn pool() -> Vec<[u8; 100]> {
-    let mut state = 7;
-    let value = |_| {
-        let mut value = [0; 100];
-        for at in 0..50 {
-            value[at] = b' ' + (next(&mut state) % 95) as u8;
-            value[at + 50] = value[at];
-        }
-        value
-    };
-    (0..10_000).map(value).collect()
-}
-
 fn in_rust(path: &Path, entries: u64) -> Figures {
     // The options that libleveldb sets for LevelDB's defaults.
     let options = Options {
@@ -217,7 +191,7 @@ fn in_rust(path: &Path, entries: u64) -> Figures {
     let begin = Instant::now();
     for i in 0..entries {
         let key = key_of(next(&mut state) % entries);
-        db.put(key, pool[(i % 10_000) as usize]).expect("a put");
+        db.put(key, pool[(i % POOL_VALUES) as usize]).expect("a put");
     }
     let fill = per_entry(begin, entries);
 

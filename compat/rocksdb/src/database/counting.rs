@@ -5,8 +5,9 @@
 
 use foldb::Value;
 
-use crate::database::Database;
+use crate::database::{Database, Family};
 use crate::objects::statistics::{Count, Measure};
+use crate::options::calls::rocksdb_readoptions_t;
 use crate::perf;
 use crate::status::Outcome;
 
@@ -14,25 +15,30 @@ use crate::status::Outcome;
 type Found = Vec<Outcome<Option<Value>>>;
 
 impl Database {
-    /// Reads a key, and counts the read.
+    /// Reads a key, counts the read, and makes something of the value.
     #[inline]
-    pub(crate) fn counted_get(
+    pub(crate) fn counted_get<T>(
         &self,
-        read: impl FnOnce() -> Outcome<Option<Value>>,
-    ) -> Outcome<Option<Value>> {
+        family: &Family,
+        options: &rocksdb_readoptions_t,
+        key: &[u8],
+        then: impl FnOnce(Option<Value>) -> T,
+    ) -> Outcome<T> {
+        let len = |found: &Option<Value>| found.as_ref().map_or(0, |value| value.len());
         let Some(statistics) = &self.options.statistics else {
-            let found = read()?;
-            perf::note_get(found.as_ref().map_or(0, |value| value.len()));
-            return Ok(found);
+            return family.get_then(options, key, |found| {
+                perf::note_get(|| len(&found));
+                then(found)
+            });
         };
-        let found = statistics.timed(Measure::Get, read)?;
+        let found = statistics.timed(Measure::Get, || family.get(options, key))?;
         statistics.count(Count::KeysRead, 1);
-        if let Some(value) = &found {
-            statistics.count(Count::BytesRead, value.len() as u64);
-            statistics.measure_bytes(Measure::BytesPerRead, value.len() as u64);
-            perf::note_get(value.len());
+        if found.is_some() {
+            statistics.count(Count::BytesRead, len(&found) as u64);
+            statistics.measure_bytes(Measure::BytesPerRead, len(&found) as u64);
+            perf::note_get(|| len(&found));
         }
-        Ok(found)
+        Ok(then(found))
     }
 
     /// Reads several keys, and counts the read.

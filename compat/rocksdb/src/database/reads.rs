@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_uchar};
 use std::ptr;
 
-use foldb::Value;
+use foldb::{ReadOptions, Value};
 
 use crate::boundary::{arg, array, bytes, call, copy, slices, store_error, store_len, value_copy};
 use crate::database::family::rocksdb_column_family_handle_t;
@@ -20,15 +20,34 @@ impl Family {
         options: &rocksdb_readoptions_t,
         key: &[u8],
     ) -> Outcome<Option<Value>> {
+        self.get_then(options, key, |found| found)
+    }
+
+    /// Reads a key, and makes something of its value where it lies. A value is some hundred bytes
+    /// large, and each function that passes it on would move it.
+    #[inline]
+    pub(crate) fn get_then<T>(
+        &self,
+        options: &rocksdb_readoptions_t,
+        key: &[u8],
+        then: impl FnOnce(Option<Value>) -> T,
+    ) -> Outcome<T> {
         let found = match &self.keyspace {
             FamilyKeyspace::Writable(keyspace) if options.is_plain() => keyspace.get(key),
-            FamilyKeyspace::Writable(keyspace) => keyspace.with(&options.for_engine()?).get(key),
-            FamilyKeyspace::ReadOnly(reader) => reader.with(&options.for_engine()?).get(key),
-            FamilyKeyspace::Secondary(reader) => {
-                reader.read().with(&options.for_engine()?).get(key)
-            }
+            _ => self.get_with(&options.for_engine()?, key),
         };
-        found.map_err(|error| self.read_error(error))
+        match found {
+            Ok(found) => Ok(then(found)),
+            Err(error) => Err(self.read_error(error)),
+        }
+    }
+
+    fn get_with(&self, options: &ReadOptions, key: &[u8]) -> foldb::Result<Option<Value>> {
+        match &self.keyspace {
+            FamilyKeyspace::Writable(keyspace) => keyspace.with(options).get(key),
+            FamilyKeyspace::ReadOnly(reader) => reader.with(options).get(key),
+            FamilyKeyspace::Secondary(reader) => reader.read().with(options).get(key),
+        }
     }
 
     /// Says an error of a read as RocksDB does.
@@ -46,19 +65,20 @@ impl Family {
     }
 }
 
-/// Reads a key of a family; NULL is the default one.
+/// Reads a key of a family, and makes something of its value; NULL is the default one.
 #[inline]
-unsafe fn get(
+unsafe fn get<T>(
     db: *mut rocksdb_t,
     options: *const rocksdb_readoptions_t,
     family: *const rocksdb_column_family_handle_t,
     key: *const c_char,
     key_len: usize,
-) -> Outcome<Option<Value>> {
+    then: impl FnOnce(Option<Value>) -> T,
+) -> Outcome<T> {
     let (db, options) = (arg(db, "db")?, arg(options, "options")?);
     let key = bytes(key, key_len)?;
     let family = family.as_ref().map_or(&db.database.default, |own| &own.family);
-    db.database.counted_get(|| family.get(options, key))
+    db.database.counted_get(family, options, key, then)
 }
 
 /// Checks that a call of a family names one.
@@ -76,8 +96,9 @@ pub unsafe extern "C" fn rocksdb_get(
     value_len: *mut usize,
     errptr: *mut *mut c_char,
 ) -> *mut c_char {
-    let found = call(errptr, || get(db, options, ptr::null(), key, key_len)).flatten();
-    value_copy(found.as_deref(), value_len)
+    store_len(value_len, 0);
+    let copied = |found: Option<Value>| value_copy(found.as_deref(), value_len);
+    call(errptr, || get(db, options, ptr::null(), key, key_len, copied)).unwrap_or(ptr::null_mut())
 }
 
 #[unsafe(no_mangle)]
@@ -90,12 +111,13 @@ pub unsafe extern "C" fn rocksdb_get_cf(
     value_len: *mut usize,
     errptr: *mut *mut c_char,
 ) -> *mut c_char {
+    store_len(value_len, 0);
+    let copied = |found: Option<Value>| value_copy(found.as_deref(), value_len);
     let read = || {
         check_family(family)?;
-        get(db, options, family, key, key_len)
+        get(db, options, family, key, key_len, copied)
     };
-    let found = call(errptr, read).flatten();
-    value_copy(found.as_deref(), value_len)
+    call(errptr, read).unwrap_or(ptr::null_mut())
 }
 
 #[unsafe(no_mangle)]
@@ -106,7 +128,7 @@ pub unsafe extern "C" fn rocksdb_get_pinned(
     key_len: usize,
     errptr: *mut *mut c_char,
 ) -> *mut rocksdb_pinnableslice_t {
-    pinned(call(errptr, || get(db, options, ptr::null(), key, key_len)).flatten())
+    call(errptr, || get(db, options, ptr::null(), key, key_len, pinned)).unwrap_or(ptr::null_mut())
 }
 
 #[unsafe(no_mangle)]
@@ -120,9 +142,9 @@ pub unsafe extern "C" fn rocksdb_get_pinned_cf(
 ) -> *mut rocksdb_pinnableslice_t {
     let read = || {
         check_family(family)?;
-        get(db, options, family, key, key_len)
+        get(db, options, family, key, key_len, pinned)
     };
-    pinned(call(errptr, read).flatten())
+    call(errptr, read).unwrap_or(ptr::null_mut())
 }
 
 /// Where the results of a read of several keys go.
@@ -305,7 +327,7 @@ pub unsafe extern "C" fn rocksdb_key_may_exist(
     _timestamp_len: usize,
     value_found: *mut c_uchar,
 ) -> c_uchar {
-    let read = get(db, options, ptr::null(), key, key_len);
+    let read = get(db, options, ptr::null(), key, key_len, |found| found);
     key_may_exist(read, value, value_len, value_found)
 }
 
@@ -322,7 +344,7 @@ pub unsafe extern "C" fn rocksdb_key_may_exist_cf(
     _timestamp_len: usize,
     value_found: *mut c_uchar,
 ) -> c_uchar {
-    let read = get(db, options, family, key, key_len);
+    let read = get(db, options, family, key, key_len, |found| found);
     key_may_exist(read, value, value_len, value_found)
 }
 

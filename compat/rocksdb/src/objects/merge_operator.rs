@@ -10,8 +10,10 @@
 //! open with "adder":    a read folds it with "adder", which is "rocksdb.default" now
 //! ```
 
+use std::borrow::Cow;
 use std::ffi::{c_char, c_int, c_uchar, c_void};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use foldb::operators::{Full, Growth, MergeOperator, Partial, TextForm, builtins};
 use parking_lot::RwLock;
@@ -198,8 +200,11 @@ impl ForeignOperator {
 #[derive(Debug)]
 pub(crate) struct NamedOperator {
     name: String,
+    first: Inner,
     /// A family that is created again under its name brings another one.
-    inner: RwLock<Inner>,
+    later: RwLock<Option<Inner>>,
+    /// Whether there is a later one: a fold without it takes no lock.
+    is_replaced: AtomicBool,
 }
 
 #[derive(Clone, Debug)]
@@ -239,8 +244,9 @@ impl NamedOperator {
     /// # Errors
     /// As [`operator_name`].
     pub(crate) fn of(family: &str, operator: &FamilyOperator) -> Outcome<NamedOperator> {
-        let inner = RwLock::new(NamedOperator::inner_of(operator)?);
-        Ok(NamedOperator { name: operator_name(family)?, inner })
+        let (name, first) = (operator_name(family)?, NamedOperator::inner_of(operator)?);
+        let (later, is_replaced) = (RwLock::new(None), AtomicBool::new(false));
+        Ok(NamedOperator { name, first, later, is_replaced })
     }
 
     /// Takes the operator of a family that is created again.
@@ -249,7 +255,8 @@ impl NamedOperator {
     /// As [`NamedOperator::of`].
     pub(crate) fn replace(&self, operator: &FamilyOperator) -> Outcome<()> {
         let inner = NamedOperator::inner_of(operator)?;
-        *self.inner.write() = inner;
+        *self.later.write() = Some(inner);
+        self.is_replaced.store(true, Ordering::Release);
         Ok(())
     }
 
@@ -268,8 +275,12 @@ impl NamedOperator {
     }
 
     /// Returns the operator of now. A fold may call the program, so it holds no lock.
-    fn now(&self) -> Inner {
-        self.inner.read().clone()
+    #[inline]
+    fn now(&self) -> Cow<'_, Inner> {
+        if !self.is_replaced.load(Ordering::Acquire) {
+            return Cow::Borrowed(&self.first);
+        }
+        self.later.read().clone().map_or(Cow::Borrowed(&self.first), Cow::Owned)
     }
 }
 
@@ -279,35 +290,35 @@ impl MergeOperator for NamedOperator {
     }
 
     fn full(&self, key: &[u8], base: Option<&[u8]>, operands: &[&[u8]], out: &mut Vec<u8>) -> Full {
-        match self.now() {
+        match &*self.now() {
             Inner::Builtin(own) => own.full(key, base, operands, out),
             Inner::Foreign(own) => own.full(key, base, operands, out),
         }
     }
 
     fn partial(&self, key: &[u8], operands: &[&[u8]], out: &mut Vec<u8>) -> Partial {
-        match self.now() {
+        match &*self.now() {
             Inner::Builtin(own) => own.partial(key, operands, out),
             Inner::Foreign(own) => own.partial(key, operands, out),
         }
     }
 
     fn fold_word(&self, accumulator: [u8; 8], operand: [u8; 8]) -> Option<[u8; 8]> {
-        match self.now() {
+        match &*self.now() {
             Inner::Builtin(own) => own.fold_word(accumulator, operand),
             Inner::Foreign(_) => None,
         }
     }
 
     fn growth(&self) -> Growth {
-        match self.now() {
+        match &*self.now() {
             Inner::Builtin(own) => own.growth(),
             Inner::Foreign(_) => Growth::Grows,
         }
     }
 
     fn text(&self) -> TextForm {
-        match self.now() {
+        match &*self.now() {
             Inner::Builtin(own) => own.text(),
             Inner::Foreign(_) => TextForm::Bytes,
         }

@@ -100,13 +100,15 @@ pub(crate) fn open_options(options: &rocksdb_options_t) -> Outcome<Options> {
     let values = &options.values;
     let write_buffer_size = write_buffer_size(options);
     let max_write_buffers = usize::try_from(values.max_write_buffer_number).unwrap_or(2).max(2);
+    // The engine's own choice for large buffers is two as well, and seals them early in a burst.
+    let leaves_sealing = max_write_buffers == 2 && write_buffer_size > SMALL_WRITE_BUFFER;
     let max_open_files = usize::try_from(values.max_open_files).unwrap_or(MANY_FILES).max(64);
     let threads = usize::try_from(values.max_background_jobs).unwrap_or(2).clamp(2, MOST_THREADS);
     let mut engine = Options {
         create_if_missing: values.create_if_missing != 0,
         error_if_exists: values.error_if_exists != 0,
         write_buffer_size,
-        max_write_buffers,
+        max_write_buffers: if leaves_sealing { 0 } else { max_write_buffers },
         max_open_files,
         max_background_compactions: threads - 1,
         disable_auto_compactions: values.disable_auto_compactions != 0,
@@ -137,6 +139,9 @@ pub(crate) fn register_events(engine: &mut Options, options: &rocksdb_options_t)
         engine.listeners.push(logger.clone());
     }
 }
+
+/// The largest write buffer of which the engine itself would take more than two.
+const SMALL_WRITE_BUFFER: usize = 32 << 20;
 
 /// What "no limit" of open files becomes.
 const MANY_FILES: usize = 100_000;

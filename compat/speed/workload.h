@@ -1,9 +1,9 @@
-/* The keys and values of the speed comparison, in C and C++; speed.rs has the same in Rust.
+/* The keys and values of the speed comparisons, in C and C++; workload.rs has the same in Rust.
  *
  * Invariant: every driver writes and reads the same keys and values in the same order. */
 
-#ifndef COMPAT_LEVELDB_TESTS_SPEED_WORKLOAD_H_
-#define COMPAT_LEVELDB_TESTS_SPEED_WORKLOAD_H_
+#ifndef COMPAT_SPEED_WORKLOAD_H_
+#define COMPAT_SPEED_WORKLOAD_H_
 
 #include <stdint.h>
 #include <string.h>
