@@ -18,7 +18,8 @@ use foldb_rocksdb::database::snapshot::rocksdb_get_latest_sequence_number;
 use foldb_rocksdb::database::writes::rocksdb_put_cf;
 use foldb_rocksdb::options::calls::rocksdb_writeoptions_create;
 use foldb_rocksdb::options::{
-    rocksdb_options_set_WAL_size_limit_MB, rocksdb_options_set_write_dbid_to_manifest, rocksdb_options_set_uint64add_merge_operator,
+    rocksdb_options_set_WAL_size_limit_MB, rocksdb_options_set_uint64add_merge_operator,
+    rocksdb_options_set_write_dbid_to_manifest,
 };
 
 use support::{c_path, creating, delete, error_of, flush, get, merge, opened, put, taken};
