@@ -110,11 +110,12 @@ fn older(fs: &dyn FileSystem, path: &Path) -> io::Result<Vec<PathBuf>> {
     let Some(parent) = path.parent() else { return Ok(Vec::new()) };
     let begin = name(path) + OLD;
     let number = |name: &str| name.strip_prefix(&begin)?.parse::<u64>().ok();
-    let mut found: Vec<_> = fs
-        .list(parent)?
-        .iter()
-        .filter_map(|name| Some((number(name)?, parent.join(name))))
-        .collect();
+    let names = match fs.list(parent) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        listed => listed?,
+    };
+    let found = names.iter().filter_map(|name| Some((number(name)?, parent.join(name))));
+    let mut found: Vec<_> = found.collect();
     found.sort_unstable();
     Ok(found.into_iter().map(|(_, path)| path).collect())
 }

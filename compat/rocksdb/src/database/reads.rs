@@ -296,8 +296,8 @@ pub unsafe extern "C" fn rocksdb_batched_multi_get_cf(
     }
 }
 
-/// Reads the key: an answer from a filter alone would save little. As in RocksDB, `value_found` says
-/// that the answer is certain, and then there is a value, which is empty for an absent key.
+/// Reads the key: an answer from a filter alone would save little. As in RocksDB, `value_found`
+/// says that the answer is certain. Then there is a value, which is empty for an absent key.
 unsafe fn key_may_exist(
     read: Outcome<Option<Value>>,
     value: *mut *mut c_char,
