@@ -157,3 +157,26 @@ fn write_buffer_size(options: &rocksdb_options_t) -> usize {
     let size = limits.fold(options.values.write_buffer_size, usize::min);
     size.clamp(64 << 10, 4 << 30)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the engine's option is, for a size and a number of write buffers.
+    fn write_buffers(size: usize, number: i32) -> usize {
+        let mut options = rocksdb_options_t::default();
+        options.values.write_buffer_size = size;
+        options.values.max_write_buffer_number = number;
+        open_options(&options).expect("options of an open").max_write_buffers
+    }
+
+    #[test]
+    fn two_large_write_buffers_are_the_choice_of_the_engine() {
+        let defaults = rocksdb_options_t::default().values;
+        let (size, number) = (defaults.write_buffer_size, defaults.max_write_buffer_number);
+        assert_eq!((size, number), (64 << 20, 2));
+        assert_eq!(write_buffers(size, number), 0, "automatic");
+        assert_eq!(write_buffers(size, 4), 4);
+        assert_eq!(write_buffers(4 << 20, 2), 2, "the engine itself would take 16");
+    }
+}
