@@ -5,8 +5,8 @@
 //! of the functions, with what each does here, is `functions.txt`. The header and the table of
 //! `docs/rocksdb.md` are generated from it, and the compiler compares each function with it.
 //!
-//! Reading order: `status`, `boundary`, `options`, `objects`, `database`, `batch`, `iterator`,
-//! `transactions`, `copies`, `perf`.
+//! Reading order: `status`, `boundary`, `keyspaces`, `options`, `objects`, `database`, `batch`,
+//! `iterator`, `transactions`, `copies`, `perf`.
 //!
 //! # Safety
 //! Each exported function is called by C. Its caller keeps the rules of RocksDB's header: pointers
@@ -30,6 +30,7 @@ mod boundary;
 pub mod copies;
 pub mod database;
 pub mod iterator;
+mod keyspaces;
 pub mod objects;
 pub mod options;
 pub mod perf;
@@ -84,12 +85,12 @@ mod exports {
     pub(crate) use crate::objects::logger::*;
     pub(crate) use crate::objects::merge_operator::*;
     pub(crate) use crate::objects::slice_transform::*;
-    pub(crate) use crate::objects::statistics::*;
     pub(crate) use crate::options::calls::*;
     pub(crate) use crate::options::changes::*;
     pub(crate) use crate::options::compression::*;
     pub(crate) use crate::options::latest::*;
     pub(crate) use crate::options::presets::*;
+    pub(crate) use crate::options::statistics::*;
     pub(crate) use crate::options::styles::*;
     pub(crate) use crate::options::table::*;
     pub(crate) use crate::options::text::*;

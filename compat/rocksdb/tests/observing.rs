@@ -39,12 +39,12 @@ use foldb_rocksdb::objects::listener_info::{
 use foldb_rocksdb::objects::logger::{
     rocksdb_logger_create_callback_logger, rocksdb_logger_destroy,
 };
-use foldb_rocksdb::objects::statistics::{
+use foldb_rocksdb::options::calls::{rocksdb_readoptions_create, rocksdb_readoptions_destroy};
+use foldb_rocksdb::options::statistics::{
     rocksdb_options_enable_statistics, rocksdb_options_set_statistics_level,
     rocksdb_options_statistics_get_histogram_data, rocksdb_options_statistics_get_string,
     rocksdb_options_statistics_get_ticker_count,
 };
-use foldb_rocksdb::options::calls::{rocksdb_readoptions_create, rocksdb_readoptions_destroy};
 use foldb_rocksdb::options::table::{
     rocksdb_block_based_options_create, rocksdb_block_based_options_set_filter_policy,
     rocksdb_options_set_block_based_table_factory,

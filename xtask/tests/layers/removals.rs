@@ -50,6 +50,13 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("crates/db_bench/src/evidence.rs", "fs::remove_file(", "the empty file that it has just made"),
     ("merge_bench/src/bare_sync.rs", "fs::remove_file(", "in a directory that was empty"),
     ("merge_bench/src/directory.rs", "fs::remove_dir_all(", "in a directory that was empty"),
+    ("compat/rocksdb/src/options/files.rs", "fs.remove(", "files that begin with its own mark"),
+    ("compat/rocksdb/src/options/files.rs", "fs.remove_dir(", "removes an empty directory only"),
+    ("compat/rocksdb/src/options/files.rs", "fs.rename(", "the file that this call wrote"),
+    ("compat/rocksdb/src/database/info_log.rs", "fs.remove(", "older files LOG of the database"),
+    ("compat/rocksdb/src/database/info_log.rs", "fs.rename(", "the file LOG to an older one"),
+    ("compat/rocksdb/src/copies/ingest.rs", "fs.remove(", "files that the program gives away"),
+    ("compat/rocksdb/src/copies/sst_writer.rs", "fs.remove(", "the file that this call wrote"),
     ("crates/capi/src/copies.rs", "fs::remove_file(", "the file that this call made"),
 ];
 

@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 
 use crate::batch::rep::{Kind, Rep};
 use crate::database::Family;
-use crate::options::comparator;
+use crate::options::effect::comparator;
 use crate::status::Outcome;
 
 /// A batch with an index.

@@ -22,7 +22,7 @@ use crate::batch::index::{IndexedBatch, OwnState};
 use crate::database::Family;
 use crate::iterator::Cursor;
 use crate::options::calls::rocksdb_readoptions_t;
-use crate::options::comparator;
+use crate::options::effect::comparator;
 use crate::status::Outcome;
 
 /// A cursor over the entries of a family and of a batch.

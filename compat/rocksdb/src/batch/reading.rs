@@ -4,7 +4,8 @@ use foldb::Value;
 use foldb::operators::{Full, MergeOperator};
 
 use crate::batch::index::OwnState;
-use crate::database::{DEFAULT_FAMILY, Family};
+use crate::database::Family;
+use crate::keyspaces::DEFAULT_FAMILY;
 use crate::objects::merge_operator::NamedOperator;
 use crate::options::calls::rocksdb_readoptions_t;
 use crate::options::rocksdb_options_t;

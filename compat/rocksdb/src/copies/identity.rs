@@ -15,12 +15,9 @@ use foldb::env::FileSystem;
 
 use crate::boundary::{copy, quiet, store_len};
 use crate::database::{Engine, rocksdb_t};
-use crate::options::files::{file_error, file_system, write_whole};
+use crate::options::files::{IDENTITY, file_error, file_system, write_whole};
 use crate::options::rocksdb_options_t;
 use crate::status::Outcome;
-
-/// The file of an identity.
-pub(crate) const IDENTITY: &str = "IDENTITY";
 
 /// Returns the identity of a database that is being opened. Writes one where it is missing.
 ///

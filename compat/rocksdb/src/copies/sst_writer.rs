@@ -19,7 +19,8 @@ use crate::copies::sst_file::{SstOutput, io_error, order_name};
 use crate::objects::comparator::rocksdb_comparator_t;
 use crate::objects::environment::rocksdb_envoptions_t;
 use crate::options::calls::no_timestamps;
-use crate::options::{comparator, rocksdb_options_t};
+use crate::options::effect::comparator;
+use crate::options::rocksdb_options_t;
 use crate::status::{Outcome, Status};
 
 /// RocksDB: `SstFileWriter`.

@@ -20,8 +20,8 @@ use foldb::feed::{BatchUpdate, Change, UpdateOp, Updates, UpdatesOptions};
 use crate::batch::rep::{Kind, Rep};
 use crate::batch::rocksdb_writebatch_t;
 use crate::boundary::{arg, call, free, handle};
-use crate::database::open::is_hidden;
 use crate::database::{Database, rocksdb_t};
+use crate::keyspaces::is_hidden;
 use crate::status::{Code, Outcome, Status};
 
 /// RocksDB: `TransactionLogIterator::ReadOptions`. The header has no function that makes one.

@@ -11,7 +11,8 @@ use crate::boundary::{arg, array_copy, call, free, path, quiet, store_len, text_
 use crate::database::family::{numbers, stored_id, stored_ids};
 use crate::database::info_log;
 use crate::database::open::{Wanted, engine_options, open_error, read_error};
-use crate::database::{DEFAULT_FAMILY, Database, Engine, rocksdb_t};
+use crate::database::{Database, Engine, rocksdb_t};
+use crate::keyspaces::DEFAULT_FAMILY;
 use crate::options::{files, rocksdb_options_t};
 use crate::status::{Outcome, Status};
 

@@ -12,9 +12,8 @@ use std::sync::{Arc, OnceLock, Weak};
 use foldb::events::{Event, EventListener};
 use parking_lot::Mutex;
 
+use crate::database::Database;
 use crate::database::info_log::InfoLog;
-use crate::database::open::{DEFAULT_WITH_TTL, is_hidden};
-use crate::database::{DEFAULT_FAMILY, Database};
 use crate::objects::listener::Listener;
 use crate::objects::listener_info::rocksdb_externalfileingestioninfo_t;
 use crate::objects::statistics::{Count, Measure, Statistics};
@@ -25,8 +24,7 @@ use crate::options::rocksdb_options_t;
 pub(crate) struct DatabaseEvents {
     listeners: Vec<Arc<Listener>>,
     statistics: Option<Arc<Statistics>>,
-    /// Whether there will be a file of events.
-    wants_log: bool,
+    /// The file of events, if there is one.
     log: OnceLock<InfoLog>,
     database: OnceLock<Weak<Database>>,
     /// Events from before the database had a handle.
@@ -36,11 +34,10 @@ pub(crate) struct DatabaseEvents {
 
 impl DatabaseEvents {
     /// Makes the listener of a database that will be opened with these options.
-    pub(crate) fn of(options: &rocksdb_options_t, wants_log: bool) -> Arc<DatabaseEvents> {
+    pub(crate) fn of(options: &rocksdb_options_t) -> Arc<DatabaseEvents> {
         Arc::new(DatabaseEvents {
             listeners: options.listeners.clone(),
             statistics: options.statistics.clone(),
-            wants_log,
             log: OnceLock::new(),
             database: OnceLock::new(),
             early: Mutex::default(),
@@ -49,10 +46,8 @@ impl DatabaseEvents {
     }
 
     /// Tells the program's listeners of this database from now on, and its file of events.
-    pub(crate) fn attach(&self, database: &Arc<Database>) {
-        if self.wants_log
-            && let Some(log) = InfoLog::begin(&database.path, &database.options)
-        {
+    pub(crate) fn attach(&self, database: &Arc<Database>, log: Option<InfoLog>) {
+        if let Some(log) = log {
             // An open attaches once.
             let _ = self.log.set(log);
         }
@@ -105,9 +100,6 @@ impl DatabaseEvents {
 impl EventListener for DatabaseEvents {
     fn on_event(&self, event: &Event) {
         self.count(event);
-        if self.listeners.is_empty() && !self.wants_log {
-            return;
-        }
         let mut early = self.early.lock();
         match self.database.get() {
             None => early.push(event.clone()),
@@ -121,15 +113,6 @@ impl EventListener for DatabaseEvents {
     }
 }
 
-/// Returns the name of the family that has a keyspace. `None` for the library's own keyspaces.
-pub(crate) fn family_name(keyspace: &str) -> Option<&str> {
-    match keyspace {
-        DEFAULT_WITH_TTL => Some(DEFAULT_FAMILY),
-        own if is_hidden(own) => None,
-        family => Some(family),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::ffi::{c_int, c_void};
@@ -139,8 +122,9 @@ mod tests {
     use foldb::events::StallReason;
 
     use super::*;
-    use crate::database::open::{Mode, PREPARED, Wanted, open};
+    use crate::database::open::{Mode, Wanted, open};
     use crate::database::rocksdb_t;
+    use crate::keyspaces::{DEFAULT_FAMILY, PREPARED};
     use crate::objects::listener::{rocksdb_eventlistener_create, rocksdb_status_ptr_t};
     use crate::objects::listener_info::{
         rocksdb_flushjobinfo_t, rocksdb_writestallinfo_cur, rocksdb_writestallinfo_t,
@@ -215,11 +199,11 @@ mod tests {
         );
         let mut listening = options.clone();
         unsafe { rocksdb_options_add_eventlistener(&mut listening, listener) };
-        let events = DatabaseEvents::of(&listening, false);
+        let events = DatabaseEvents::of(&listening);
 
         events.on_event(&flush_of("default"));
         assert_eq!(heard.flushes.load(Ordering::Relaxed), 0, "there is no handle yet");
-        events.attach(&database);
+        events.attach(&database, None);
         assert_eq!(heard.flushes.load(Ordering::Relaxed), 1);
         events.on_event(&flush_of(PREPARED));
         assert_eq!(heard.flushes.load(Ordering::Relaxed), 1, "no family of the program");

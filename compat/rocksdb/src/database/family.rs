@@ -13,9 +13,10 @@ use foldb::operators::Operator;
 use foldb::{Keyspace, KeyspaceOptions};
 
 use crate::boundary::{arg, array, array_copy, call, copy, free, handle, quiet, store_len, text};
-use crate::database::open::is_hidden;
-use crate::database::{DEFAULT_FAMILY, Database, Engine, Family, FamilyKeyspace, rocksdb_t};
-use crate::options::{check, keyspace_options, operator_spec, rocksdb_options_t};
+use crate::database::{Database, Engine, Family, FamilyKeyspace, rocksdb_t};
+use crate::keyspaces::{DEFAULT_FAMILY, DROPPED, is_hidden};
+use crate::options::effect::{check, keyspace_options, operator_spec};
+use crate::options::rocksdb_options_t;
 use crate::status::{Outcome, Status};
 
 /// RocksDB: `ColumnFamilyHandle`.
@@ -26,10 +27,8 @@ pub struct rocksdb_column_family_handle_t {
 /// What the schema of a family's keyspace begins with.
 const SCHEMA: &str = "rocksdb column family ";
 
-/// The keyspace that stores the greatest number of a family that was dropped: four bytes,
-/// little-endian, under the key [`LAST_NUMBER`].
-pub(crate) const DROPPED: &str = "rocksdb dropped column families";
-
+/// The key in [`DROPPED`] of the greatest number of a family that was dropped: four bytes,
+/// little-endian.
 const LAST_NUMBER: &str = "last number";
 
 /// Returns the number that a schema stores.

@@ -16,23 +16,31 @@ use foldb::events::Event;
 use parking_lot::Mutex;
 
 use crate::objects::logger::level_of;
-use crate::options::files::file_system;
-use crate::options::rocksdb_options_t;
-use crate::options::stored::info_log_text;
 
 /// What follows the name of the file when an open has renamed it.
 const OLD: &str = ".old.";
 
+/// What the options of an open say of the file.
+#[derive(Debug)]
+pub(crate) struct LogSettings {
+    pub(crate) fs: Arc<dyn FileSystem>,
+    /// Where the file is, if not beside the database's files.
+    pub(crate) directory: Option<PathBuf>,
+    /// The least important events that are told, as RocksDB numbers them.
+    pub(crate) level: i32,
+    /// The bytes after which the file is renamed and begun anew; 0: never.
+    pub(crate) limit: u64,
+    /// How many files there are at most, with the older ones.
+    pub(crate) most_files: usize,
+    /// What the file begins with.
+    pub(crate) head: String,
+}
+
 /// The file of one open.
 #[derive(Debug)]
 pub(crate) struct InfoLog {
-    fs: Arc<dyn FileSystem>,
+    settings: LogSettings,
     path: PathBuf,
-    level: i32,
-    /// The bytes after which the file is renamed and begun anew; 0: never.
-    limit: u64,
-    /// How many files there are at most, with the older ones.
-    most_files: usize,
     open: Mutex<Option<Open>>,
 }
 
@@ -44,23 +52,17 @@ struct Open {
 
 impl InfoLog {
     /// Begins the file of an open. `None` if it cannot be written.
-    pub(crate) fn begin(directory: &Path, options: &rocksdb_options_t) -> Option<InfoLog> {
-        let log = InfoLog {
-            fs: file_system(options),
-            path: path_of(directory, options.log_directory.as_deref()),
-            level: options.values.info_log_level,
-            limit: options.values.max_log_file_size as u64,
-            most_files: options.values.keep_log_file_num.max(1),
-            open: Mutex::new(None),
-        };
+    pub(crate) fn begin(database: &Path, settings: LogSettings) -> Option<InfoLog> {
+        let path = path_of(database, settings.directory.as_deref());
+        let log = InfoLog { settings, path, open: Mutex::new(None) };
         *log.open.lock() = Some(log.create().ok()?);
-        info_log_text(options).lines().for_each(|line| log.add(line));
+        log.settings.head.lines().for_each(|line| log.add(line));
         Some(log)
     }
 
     /// Adds an event, if it is important enough.
     pub(crate) fn event(&self, event: &Event) {
-        if level_of(event) >= self.level {
+        if level_of(event) >= self.settings.level {
             self.add(&event.to_string());
         }
     }
@@ -74,7 +76,7 @@ impl InfoLog {
     }
 
     fn append(&self, mut open: Open, line: &str) -> io::Result<Open> {
-        if self.limit > 0 && open.len >= self.limit {
+        if self.settings.limit > 0 && open.len >= self.settings.limit {
             open = self.create()?;
         }
         let line = format!("{} {line}\n", stamp(SystemTime::now()));
@@ -85,19 +87,20 @@ impl InfoLog {
 
     /// Renames the file that is there, and begins a new one.
     fn create(&self) -> io::Result<Open> {
-        if self.fs.exists(&self.path) {
+        let fs = &*self.settings.fs;
+        if fs.exists(&self.path) {
             let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             let name = format!("{}{OLD}{}", name(&self.path), since.as_micros());
-            self.fs.rename(&self.path, &self.path.with_file_name(name))?;
+            fs.rename(&self.path, &self.path.with_file_name(name))?;
             self.remove_oldest()?;
         }
-        Ok(Open { file: self.fs.create(&self.path)?, len: 0 })
+        Ok(Open { file: fs.create(&self.path)?, len: 0 })
     }
 
     fn remove_oldest(&self) -> io::Result<()> {
-        let older = older(&*self.fs, &self.path)?;
-        let superfluous = (older.len() + 1).saturating_sub(self.most_files);
-        older.iter().take(superfluous).try_for_each(|path| self.fs.remove(path))
+        let older = older(&*self.settings.fs, &self.path)?;
+        let superfluous = (older.len() + 1).saturating_sub(self.settings.most_files);
+        older.iter().take(superfluous).try_for_each(|path| self.settings.fs.remove(path))
     }
 }
 

@@ -20,10 +20,11 @@ pub mod properties;
 mod property_texts;
 pub mod reads;
 pub mod snapshot;
+mod stored_options;
 pub mod upkeep;
 pub mod writes;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -33,6 +34,7 @@ use foldb::{Db, Keyspace, KeyspaceReader, ReadOnlyDb, Snapshot};
 use parking_lot::{Mutex, RwLock};
 
 use crate::database::events::DatabaseEvents;
+use crate::objects::merge_operator::NamedOperator;
 use crate::objects::slice_transform::SliceTransform;
 use crate::options::rocksdb_options_t;
 use crate::status::{Outcome, Status};
@@ -42,8 +44,8 @@ pub struct rocksdb_t {
     pub(crate) database: Arc<Database>,
 }
 
-/// The name of the family that every database has.
-pub(crate) const DEFAULT_FAMILY: &str = "default";
+/// The operators that families of an open have or had, by the name of the family.
+pub(crate) type Operators = HashMap<String, Arc<NamedOperator>>;
 
 /// An open database.
 pub(crate) struct Database {
@@ -53,7 +55,7 @@ pub(crate) struct Database {
     pub(crate) options: rocksdb_options_t,
     pub(crate) default: Arc<Family>,
     pub(crate) families: RwLock<BTreeMap<u32, Arc<Family>>>,
-    pub(crate) operators: Mutex<open::Operators>,
+    pub(crate) operators: Mutex<Operators>,
     /// The number of the next new family. No number is used again.
     pub(crate) next_family: std::sync::atomic::AtomicU32,
     /// Whether `rocksdb_compact_range` does nothing.

@@ -3,7 +3,6 @@
 //! RocksDB wants every family of a database named when it is opened for writing. So does this
 //! library, because a family's operator and order come from the program.
 
-use std::collections::HashMap;
 use std::ffi::{c_char, c_int, c_uchar};
 use std::path::{Path, PathBuf};
 use std::ptr;
@@ -19,23 +18,18 @@ use crate::copies::identity::identity_of;
 use crate::database::close::refuse_foreign;
 use crate::database::events::DatabaseEvents;
 use crate::database::family::{
-    DROPPED, create_keyspace, handle_of, last_dropped, numbers, rocksdb_column_family_handle_t,
-    stored_id, stored_ids,
+    create_keyspace, handle_of, last_dropped, numbers, rocksdb_column_family_handle_t, stored_id,
+    stored_ids,
 };
-use crate::database::{DEFAULT_FAMILY, Database, Engine, Family, FamilyKeyspace, rocksdb_t};
+use crate::database::info_log::{InfoLog, LogSettings};
+use crate::database::{Database, Engine, Family, FamilyKeyspace, Operators, rocksdb_t};
+use crate::keyspaces::{DEFAULT_FAMILY, DEFAULT_WITH_TTL, is_hidden};
 use crate::objects::merge_operator::NamedOperator;
+use crate::objects::statistics::Counted;
+use crate::options::effect::{check, comparator, keyspace_options, open_options, register_events};
 use crate::options::files::file_system;
-use crate::options::{
-    check, comparator, keyspace_options, open_options, register_events, rocksdb_options_t,
-};
+use crate::options::rocksdb_options_t;
 use crate::status::{Code, Outcome, Status};
-
-/// The keyspace of the family `default` of a database that was opened with a time to live: entries
-/// of the engine's own default keyspace never expire.
-pub(crate) const DEFAULT_WITH_TTL: &str = "rocksdb default with a time to live";
-
-/// The keyspace of prepared transactions.
-pub(crate) const PREPARED: &str = "rocksdb prepared transactions";
 
 /// A family to open: its name, its options, and its time to live.
 pub(crate) struct Wanted<'a> {
@@ -72,9 +66,6 @@ impl Wanted<'_> {
         if is_default && self.ttl.is_some() { DEFAULT_WITH_TTL } else { self.name }
     }
 }
-
-/// The operators that families of this open have or had, by the name of the family.
-pub(crate) type Operators = HashMap<String, Arc<NamedOperator>>;
 
 impl Database {
     /// Registers the operator of a family that is created while the database is open.
@@ -164,7 +155,7 @@ pub(crate) fn open(
     let fs = file_system(options);
     refuse_foreign(&*fs, &directory)?;
     let (mut own, operators) = engine_options(options, families)?;
-    let events = DatabaseEvents::of(options, mode == Mode::Writable && options.logger.is_none());
+    let events = DatabaseEvents::of(options);
     own.listeners.push(events.clone());
     let (engine, opened) = match mode {
         Mode::Writable => {
@@ -211,9 +202,12 @@ pub(crate) fn open(
     database.store_options(&database.families.read())?;
     database.count_write_buffers();
     if let Some(statistics) = &database.options.statistics {
-        statistics.attach(&database);
+        let counted: Arc<dyn Counted> = database.clone();
+        statistics.attach(Arc::downgrade(&counted), database.stats());
     }
-    database.events.attach(&database);
+    let has_log = mode == Mode::Writable && options.logger.is_none();
+    let log = has_log.then(|| InfoLog::begin(&database.path, LogSettings::of(options)));
+    database.events.attach(&database, log.flatten());
     Ok(database)
 }
 
@@ -258,11 +252,6 @@ fn reopened(db: &Db, family: &Wanted<'_>) -> Outcome<foldb::Keyspace> {
         }
     }
     Ok(keyspace)
-}
-
-/// Returns whether a keyspace is this library's own, no family.
-pub(crate) fn is_hidden(keyspace: &str) -> bool {
-    [DEFAULT_WITH_TTL, PREPARED, DROPPED].contains(&keyspace)
 }
 
 /// Checks that the program named all families.

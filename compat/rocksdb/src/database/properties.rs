@@ -14,6 +14,7 @@ use foldb::stats::{KeyspaceStats, Stats};
 use crate::boundary::{arg, quiet, text, text_copy};
 use crate::database::family::rocksdb_column_family_handle_t;
 use crate::database::{Database, Engine, Family, FamilyKeyspace, property_texts, rocksdb_t};
+use crate::objects::statistics::Counted;
 use crate::status::Outcome;
 use crate::transactions::databases::{rocksdb_optimistictransactiondb_t, rocksdb_transactiondb_t};
 
@@ -43,16 +44,17 @@ impl Family {
     }
 }
 
-impl Database {
-    /// Returns the engine's statistics.
-    pub(crate) fn stats(&self) -> Stats {
+impl Counted for Database {
+    fn stats(&self) -> Stats {
         match &self.engine {
             Engine::Writable(db) => db.stats(),
             Engine::ReadOnly(db) => db.stats(),
             Engine::Secondary { shown, .. } => shown.read().stats(),
         }
     }
+}
 
+impl Database {
     /// Returns what the engine knows about a family.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use std::ptr;
 use foldb::events::{Event, StallReason};
 
 use crate::boundary::{lend, store_len};
-use crate::database::events::family_name;
+use crate::keyspaces::family_name;
 
 /// RocksDB: `FlushJobInfo`.
 pub struct rocksdb_flushjobinfo_t {

@@ -8,20 +8,16 @@
 //! for one comparison of a pointer.
 
 use std::collections::BTreeMap;
-use std::ffi::c_char;
 use std::fmt::Write as _;
 use std::ptr;
+use std::sync::Weak;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use foldb::stats::Stats;
 use parking_lot::Mutex;
 
-use crate::boundary::{quiet, text_copy};
-use crate::database::Database;
-use crate::objects::histogram::{Histogram, Summary, rocksdb_statistics_histogram_data_t};
-use crate::options::rocksdb_options_t;
+use crate::objects::histogram::{Histogram, Summary};
 
 /// The names of the tickers, in the order of their numbers.
 const TICKERS: &str = include_str!("../../facts/tickers.txt");
@@ -107,15 +103,19 @@ fn of_engine(stats: &Stats) -> [(&'static str, u64); 16] {
     ]
 }
 
+/// What the engine counts for.
+pub(crate) trait Counted: Send + Sync {
+    /// Returns the engine's statistics.
+    fn stats(&self) -> Stats;
+}
+
 /// A database that was opened with the options, and what the engine had counted before.
-#[derive(Debug)]
 struct Opened {
-    database: Weak<Database>,
+    database: Weak<dyn Counted>,
     before: Box<Stats>,
 }
 
 /// The statistics of the databases that are opened with the same options.
-#[derive(Debug)]
 pub(crate) struct Statistics {
     level: AtomicI32,
     counts: [AtomicU64; Count::NAMES.len()],
@@ -126,7 +126,7 @@ pub(crate) struct Statistics {
 }
 
 /// RocksDB: `StatsLevel::kExceptTickers`, where nothing is counted.
-const NOTHING: i32 = 0;
+pub(crate) const NOTHING: i32 = 0;
 
 /// RocksDB: `StatsLevel::kExceptHistogramOrTimers`.
 const COUNTS: i32 = 1;
@@ -134,8 +134,22 @@ const COUNTS: i32 = 1;
 /// RocksDB: `StatsLevel::kExceptTimers`.
 const COUNTS_AND_BYTES: i32 = 2;
 
+/// RocksDB: `StatsLevel::kExceptDetailedTimers`, which it begins with.
+const STANDARD: i32 = 3;
+
+/// RocksDB: `StatsLevel::kAll`.
+const ALL: i32 = 5;
+
+impl std::fmt::Debug for Statistics {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Statistics").field("level", &self.level()).finish_non_exhaustive()
+    }
+}
+
 impl Statistics {
-    fn new(level: i32) -> Statistics {
+    /// Makes statistics of RocksDB's standard level.
+    pub(crate) fn new() -> Statistics {
+        let level = STANDARD;
         Statistics {
             level: level.into(),
             counts: [const { AtomicU64::new(0) }; Count::NAMES.len()],
@@ -145,8 +159,14 @@ impl Statistics {
         }
     }
 
-    fn level(&self) -> i32 {
+    /// Returns what is counted: one of RocksDB's levels.
+    pub(crate) fn level(&self) -> i32 {
         self.level.load(Ordering::Relaxed)
+    }
+
+    /// Sets what is counted from now on.
+    pub(crate) fn set_level(&self, level: i32) {
+        self.level.store(level.clamp(NOTHING, ALL), Ordering::Relaxed);
     }
 
     pub(crate) fn count(&self, what: Count, amount: u64) {
@@ -179,14 +199,13 @@ impl Statistics {
     }
 
     /// Counts what the engine does for a database from now on.
-    pub(crate) fn attach(&self, database: &Arc<Database>) {
-        let before = Box::new(database.stats());
-        self.opened.lock().push(Opened { database: Arc::downgrade(database), before });
+    pub(crate) fn attach(&self, database: Weak<dyn Counted>, before: Stats) {
+        self.opened.lock().push(Opened { database, before: Box::new(before) });
     }
 
     /// Keeps what the engine did for a database that closes.
-    pub(crate) fn detach(&self, database: &Database) {
-        let is_it = |opened: &Opened| ptr::eq(opened.database.as_ptr(), database);
+    pub(crate) fn detach(&self, database: &dyn Counted) {
+        let is_it = |opened: &Opened| ptr::addr_eq(opened.database.as_ptr(), database);
         let mut opened = self.opened.lock();
         let Some(index) = opened.iter().position(is_it) else { return };
         let before = opened.swap_remove(index).before;
@@ -209,6 +228,17 @@ impl Statistics {
         let counts = Count::NAMES.iter().zip(&self.counts);
         tickers.extend(counts.map(|(name, count)| (*name, count.load(Ordering::Relaxed))));
         if self.level() == NOTHING { BTreeMap::new() } else { tickers }
+    }
+
+    /// Returns a ticker by its number. `None` if there is none of that number.
+    pub(crate) fn ticker(&self, number: u32) -> Option<u64> {
+        let name = TICKERS.lines().nth(number as usize)?;
+        Some(self.tickers().get(name).copied().unwrap_or(0))
+    }
+
+    /// Returns a histogram by its number. `None` if there is none of that number.
+    pub(crate) fn histogram(&self, number: u32) -> Option<Summary> {
+        Some(self.summary(HISTOGRAMS.lines().nth(number as usize)?))
     }
 
     fn summary(&self, name: &str) -> Summary {
@@ -242,71 +272,6 @@ impl Statistics {
 fn add_since(sums: &mut BTreeMap<&'static str, u64>, before: &Stats, now: &Stats) {
     for ((name, before), (_, now)) in of_engine(before).into_iter().zip(of_engine(now)) {
         *sums.entry(name).or_default() += now.saturating_sub(before);
-    }
-}
-
-/// Gives the options new statistics.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_options_enable_statistics(options: *mut rocksdb_options_t) {
-    if let Some(own) = options.as_mut() {
-        own.statistics = Some(Arc::new(Statistics::new(STANDARD_LEVEL)));
-    }
-}
-
-/// RocksDB: `StatsLevel::kExceptDetailedTimers`, which it begins with.
-const STANDARD_LEVEL: i32 = 3;
-
-/// Sets what is counted from now on, also for databases that are open. Without statistics it sets
-/// nothing.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_options_set_statistics_level(
-    options: *mut rocksdb_options_t,
-    level: i32,
-) {
-    if let Some(statistics) = options.as_ref().and_then(|own| own.statistics.as_ref()) {
-        statistics.level.store(level.clamp(NOTHING, 5), Ordering::Relaxed);
-    }
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_options_get_statistics_level(
-    options: *mut rocksdb_options_t,
-) -> i32 {
-    let statistics = options.as_ref().and_then(|own| own.statistics.as_ref());
-    statistics.map_or(NOTHING, |own| own.level())
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_options_statistics_get_string(
-    options: *mut rocksdb_options_t,
-) -> *mut c_char {
-    let statistics = options.as_ref().and_then(|own| own.statistics.as_ref());
-    let report = quiet(None, || statistics.map(|own| own.report()));
-    report.map_or(ptr::null_mut(), |report| text_copy(&report))
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_options_statistics_get_ticker_count(
-    options: *mut rocksdb_options_t,
-    ticker: u32,
-) -> u64 {
-    let statistics = options.as_ref().and_then(|own| own.statistics.as_ref());
-    let (Some(own), Some(name)) = (statistics, TICKERS.lines().nth(ticker as usize)) else {
-        return 0;
-    };
-    quiet(0, || own.tickers().get(name).copied().unwrap_or(0))
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rocksdb_options_statistics_get_histogram_data(
-    options: *mut rocksdb_options_t,
-    histogram: u32,
-    data: *mut rocksdb_statistics_histogram_data_t,
-) {
-    let statistics = options.as_ref().and_then(|own| own.statistics.as_ref());
-    let name = HISTOGRAMS.lines().nth(histogram as usize);
-    if let (Some(own), Some(name), Some(data)) = (statistics, name, data.as_mut()) {
-        data.0 = own.summary(name);
     }
 }
 

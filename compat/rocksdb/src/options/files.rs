@@ -5,21 +5,21 @@
 //!
 //! Invariant: a crash leaves a whole file. The first line tells it from one of RocksDB.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use foldb::env::{Env, FileSystem};
 
-use crate::copies::identity::IDENTITY;
-use crate::database::{Database, Engine, Family};
 use crate::options::rocksdb_options_t;
-use crate::options::stored::{MARK, text_of};
-use crate::status::{Code, Outcome, Status};
+use crate::options::stored::MARK;
+use crate::status::{Code, Status};
 
 /// What the name begins with. Its number follows.
 const PREFIX: &str = "OPTIONS-";
+
+/// The file of an identity.
+pub(crate) const IDENTITY: &str = "IDENTITY";
 
 /// A file that is not finished. The next one takes its place.
 const UNFINISHED: &str = "OPTIONS.tmp";
@@ -77,7 +77,7 @@ pub(crate) fn remove_all(fs: &dyn FileSystem, directory: &Path) -> io::Result<()
 }
 
 /// Stores a text as the newest file, unless it is that already.
-fn store(fs: &dyn FileSystem, directory: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn store(fs: &dyn FileSystem, directory: &Path, text: &str) -> io::Result<()> {
     if newest(fs, directory)?.as_deref() == Some(text) {
         return Ok(());
     }
@@ -103,35 +103,6 @@ pub(crate) fn write_whole(
     file.sync()?;
     fs.rename(&unfinished, path)?;
     fs.sync_dir(directory)
-}
-
-impl Database {
-    /// Stores the options of a database that is open for writing, with those of its families.
-    ///
-    /// # Errors
-    /// Fails if the file system does.
-    pub(crate) fn store_options(&self, families: &BTreeMap<u32, Arc<Family>>) -> Outcome<()> {
-        match self.engine {
-            Engine::Writable(_) => self.store_options_in(&self.path, families),
-            Engine::ReadOnly(_) | Engine::Secondary { .. } => Ok(()),
-        }
-    }
-
-    /// Stores the options in the directory of a copy.
-    ///
-    /// # Errors
-    /// Fails if the file system does.
-    pub(crate) fn store_options_in(
-        &self,
-        directory: &Path,
-        families: &BTreeMap<u32, Arc<Family>>,
-    ) -> Outcome<()> {
-        let families: Vec<_> =
-            families.values().map(|family| (&*family.name, &family.options)).collect();
-        let fs = file_system(&self.options);
-        let stored = store(&*fs, directory, &text_of(&self.options, &families));
-        stored.map_err(|error| file_error(directory, &error))
-    }
 }
 
 /// Returns the files of the environment that an options object names.

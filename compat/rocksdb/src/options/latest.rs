@@ -18,9 +18,8 @@ use foldb::{
 use foldb_rocksdb_format::options as parser;
 
 use crate::boundary::{arg_mut, array_copy, call, free, handle, path, text_copy};
-use crate::database::DEFAULT_FAMILY;
 use crate::database::close::{in_order, refuse_foreign};
-use crate::database::open::DEFAULT_WITH_TTL;
+use crate::keyspaces::{DEFAULT_FAMILY, DEFAULT_WITH_TTL};
 use crate::objects::cache::rocksdb_cache_t;
 use crate::objects::comparator::ForeignComparator;
 use crate::objects::environment::rocksdb_env_t;

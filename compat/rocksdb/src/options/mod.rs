@@ -6,11 +6,12 @@
 pub mod calls;
 pub mod changes;
 pub mod compression;
-mod effect;
+pub(crate) mod effect;
 pub(crate) mod files;
 pub mod latest;
 mod names;
 pub mod presets;
+pub mod statistics;
 pub(crate) mod stored;
 pub mod styles;
 pub mod table;
@@ -38,10 +39,6 @@ use crate::objects::statistics::Statistics;
 use crate::options::styles::{FifoValues, UniversalValues};
 use crate::options::table::TableChoice;
 use crate::options::values::{made_and_freed, values};
-
-pub(crate) use effect::{
-    check, comparator, keyspace_options, open_options, operator_spec, register_events,
-};
 
 /// RocksDB: `Options`.
 #[derive(Clone, Debug, Default)]

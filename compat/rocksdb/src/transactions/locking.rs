@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use crate::batch::rep::Rep;
 use crate::database::Database;
-use crate::database::open::PREPARED;
+use crate::keyspaces::PREPARED;
 use crate::options::calls::rocksdb_writeoptions_t;
 use crate::status::{Outcome, Status};
 use crate::transactions::locks::{LockedKey, Locks, Owner, Request};

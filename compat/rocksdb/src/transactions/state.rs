@@ -71,7 +71,7 @@ impl Transaction {
     ) -> Transaction {
         let snapshot = takes_snapshot.then(|| Box::new(database.snapshot()));
         let rep = Rep::with_limits(0, most_bytes);
-        let order = crate::options::comparator(&database.default.options);
+        let order = crate::options::effect::comparator(&database.default.options);
         Transaction {
             database,
             rules,
