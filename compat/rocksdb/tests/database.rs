@@ -4,7 +4,7 @@
 
 mod support;
 
-use std::ffi::c_char;
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
 
 use foldb_rocksdb::copies::backup::{
@@ -12,14 +12,19 @@ use foldb_rocksdb::copies::backup::{
     rocksdb_backup_engine_open, rocksdb_backup_engine_restore_db_from_backup,
     rocksdb_restore_options_create,
 };
-use foldb_rocksdb::database::close::{rocksdb_close, rocksdb_destroy_db, rocksdb_free};
+use foldb_rocksdb::database::close::{
+    rocksdb_close, rocksdb_destroy_db, rocksdb_free, rocksdb_list_column_families,
+    rocksdb_list_column_families_destroy,
+};
 use foldb_rocksdb::database::family::{
     rocksdb_column_family_handle_get_id, rocksdb_create_column_family, rocksdb_drop_column_family,
 };
 use foldb_rocksdb::database::open::{rocksdb_open, rocksdb_open_with_ttl};
+use foldb_rocksdb::objects::comparator::rocksdb_comparator_create;
 use foldb_rocksdb::options::calls::{rocksdb_readoptions_create, rocksdb_writeoptions_create};
 use foldb_rocksdb::options::{
-    rocksdb_options_create, rocksdb_options_set_uint64add_merge_operator,
+    rocksdb_options_create, rocksdb_options_set_comparator,
+    rocksdb_options_set_uint64add_merge_operator,
 };
 use foldb_rocksdb::transactions::calls::rocksdb_transaction_put;
 use foldb_rocksdb::transactions::databases::{
@@ -244,6 +249,55 @@ fn the_number_of_a_dropped_family_is_not_used_again() {
         .collect::<Vec<_>>()
         .concat();
     assert_eq!(ids, [1, 2, 3, 4, 5, 6, 7, 8]);
+}
+
+unsafe extern "C" fn nothing(_: *mut c_void) {}
+
+unsafe extern "C" fn by_length(
+    _: *mut c_void,
+    _: *const c_char,
+    first: usize,
+    _: *const c_char,
+    second: usize,
+) -> c_int {
+    first.cmp(&second) as c_int
+}
+
+unsafe extern "C" fn own_order(_: *mut c_void) -> *const c_char {
+    c"by length".as_ptr()
+}
+
+#[test]
+fn a_list_of_families_needs_no_comparator() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("db");
+    unsafe {
+        let ordered = creating();
+        let order = rocksdb_comparator_create(
+            ptr::null_mut(),
+            Some(nothing),
+            Some(by_length),
+            Some(own_order),
+        );
+        rocksdb_options_set_comparator(ordered, order);
+        let db = opened(ordered, &path);
+        for name in [c"z", c"a"] {
+            let mut error = ptr::null_mut();
+            rocksdb_create_column_family(db, ordered, name.as_ptr(), &mut error);
+            assert!(error.is_null());
+        }
+        // The database is open.
+        let (mut count, mut list) = (0, ptr::null_mut());
+        let (plain, place) = (rocksdb_options_create(), c_path(&path));
+        let error = error_of(|error| {
+            list = rocksdb_list_column_families(plain, place.as_ptr(), &mut count, error);
+        });
+        assert_eq!((error, count), (None, 3));
+        let names: Vec<&CStr> = (0..3).map(|at| CStr::from_ptr(*list.add(at))).collect();
+        assert_eq!(names, [c"default", c"z", c"a"]);
+        rocksdb_list_column_families_destroy(list, count);
+        rocksdb_close(db);
+    }
 }
 
 #[test]

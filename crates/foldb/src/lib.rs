@@ -152,7 +152,8 @@ pub mod garbage {
 /// What a database holds and why: the records of a key, tables, counts, options.
 pub mod explain {
     pub use crate::db::{
-        ApproximateCount, Explained, ExplainedRecord, Place, RecordKind, TableInfo, Unfolded,
+        ApproximateCount, Explained, ExplainedRecord, KeyspaceInfo, Place, RecordKind, TableInfo,
+        Unfolded,
     };
     pub use crate::options::{ExplainedOption, OptionSource, OptionValue};
 }

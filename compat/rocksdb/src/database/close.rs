@@ -12,7 +12,7 @@ use crate::database::family::{numbers, stored_id, stored_ids};
 use crate::database::info_log;
 use crate::database::open::{Wanted, engine_options, open_error, read_error};
 use crate::database::{Database, Engine, rocksdb_t};
-use crate::keyspaces::DEFAULT_FAMILY;
+use crate::keyspaces::{DEFAULT_FAMILY, is_hidden};
 use crate::options::{files, rocksdb_options_t};
 use crate::status::{Outcome, Status};
 
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn rocksdb_repair_db(
     });
 }
 
-/// Lists the families of a database that may be open elsewhere.
+/// Lists the families of a database that may be open elsewhere. It needs no comparator.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rocksdb_list_column_families(
     options: *const rocksdb_options_t,
@@ -118,9 +118,10 @@ pub unsafe extern "C" fn rocksdb_list_column_families(
     let names = call(errptr, || {
         let directory = path(name, "name")?;
         let options = plain_options(options)?;
-        let db = Db::open_read_only(&directory, options);
-        let db = db.map_err(|error| read_error(error, &directory))?;
-        in_order(&db)
+        let found = Db::list_keyspaces(&directory, options);
+        let found = found.map_err(|error| read_error(error, &directory))?;
+        let families = found.iter().filter(|own| !is_hidden(&own.name));
+        Ok(by_number(families.map(|own| (&*own.name, stored_id(own.schema.as_deref())))))
     });
     let Some(names) = names else {
         store_len(count, 0);
@@ -135,10 +136,14 @@ pub unsafe extern "C" fn rocksdb_list_column_families(
 pub(crate) fn in_order(db: &ReadOnlyDb) -> Outcome<Vec<String>> {
     let names = db.keyspaces();
     let stored = stored_ids(&names, |name| Ok(stored_id(db.keyspace(name)?.schema())))?;
+    Ok(by_number(stored))
+}
+
+fn by_number<'n>(families: impl IntoIterator<Item = (&'n str, Option<u32>)>) -> Vec<String> {
     let mut all: Vec<(u32, &str)> =
-        numbers(stored).into_iter().map(|(name, id)| (id, name)).collect();
+        numbers(families).into_iter().map(|(name, id)| (id, name)).collect();
     all.sort_unstable();
-    Ok(all.into_iter().map(|(_, name)| name.to_owned()).collect())
+    all.into_iter().map(|(_, name)| name.to_owned()).collect()
 }
 
 #[unsafe(no_mangle)]

@@ -60,7 +60,7 @@ pub use lifecycle::checkpoint::CheckpointReport;
 pub use lifecycle::open::{
     CutLog, LogCut, LostRange, LostTable, RepairOptions, RepairReport, SkippedPart,
 };
-pub use lifecycle::open::{VerifiedFile, VerifyProgress, VerifyReport};
+pub use lifecycle::open::{KeyspaceInfo, VerifiedFile, VerifyProgress, VerifyReport};
 pub use lifecycle::reset_time::ClockReading;
 pub use load::{LoadReport, SortedLoad};
 pub use read::approximate::ApproximateCount;

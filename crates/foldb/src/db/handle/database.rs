@@ -10,7 +10,9 @@ use crate::db::handle::read_only::ReadOnlyDb;
 use crate::db::handle::snapshot::Snapshot;
 use crate::db::lifecycle::destroy;
 use crate::db::lifecycle::open;
-use crate::db::lifecycle::open::{RepairOptions, RepairReport, VerifyProgress, VerifyReport};
+use crate::db::lifecycle::open::{
+    KeyspaceInfo, RepairOptions, RepairReport, VerifyProgress, VerifyReport,
+};
 use crate::db::lifecycle::stats::stats_of;
 use crate::error::Result;
 use crate::key::AsKeyRange;
@@ -175,6 +177,30 @@ impl Db {
         let open = || open::open_read_only(path.as_ref(), options);
         let (core, shown) = open::with_comparators(&own, "the open", open)?;
         Ok(ReadOnlyDb::of(Db::of(core), shown))
+    }
+
+    /// Lists the keyspaces of a database, in the order of their names, without opening it: as the
+    /// manifest describes them. So no comparator and no operator is needed. Another process may
+    /// write to the database meanwhile.
+    ///
+    /// # Errors
+    /// As [`Db::open_read_only`], apart from those of comparators, operators, tables and logs.
+    ///
+    /// # Example
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path().join("db");
+    /// use foldb::{Db, KeyspaceOptions, Options};
+    ///
+    /// let db = Db::create(&path)?;
+    /// db.create_keyspace("visits", KeyspaceOptions::default())?;
+    /// let found = Db::list_keyspaces(&path, Options::default())?;
+    /// let names: Vec<&str> = found.iter().map(|keyspace| &*keyspace.name).collect();
+    /// assert_eq!(names, ["default", "visits"]);
+    /// # Ok::<(), foldb::Error>(())
+    /// ```
+    pub fn list_keyspaces(path: impl AsRef<Path>, options: Options) -> Result<Vec<KeyspaceInfo>> {
+        open::list_keyspaces(path.as_ref(), options)
     }
 
     fn of(core: Arc<Core>) -> Db {

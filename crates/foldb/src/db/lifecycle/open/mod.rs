@@ -32,6 +32,7 @@ mod begun;
 mod deferred;
 pub(crate) mod files;
 pub(crate) mod kept_logs;
+mod listing;
 mod opening;
 mod place;
 mod platform;
@@ -45,6 +46,8 @@ mod verify;
 mod writable;
 
 pub(crate) use files::missing_log;
+pub use listing::KeyspaceInfo;
+pub(crate) use listing::list_keyspaces;
 pub(crate) use place::{Locked, held_by, lock, lock_error};
 pub(crate) use platform::check as check_platform;
 pub(crate) use read_only::{Shown, open_read_only};

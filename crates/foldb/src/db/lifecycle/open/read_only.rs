@@ -64,12 +64,15 @@ use crate::wal::{BatchHeader, LogReader, LogWriter, Predecessor};
 /// open opened it.
 const ATTEMPTS: usize = 32;
 
-/// Opens a database for reading.
-pub(crate) fn open_read_only(path: &Path, mut options: Options) -> Result<(Arc<Core>, Shown)> {
+/// Finds a database that will only be read.
+///
+/// # Errors
+/// `InvalidArgument`, `ForeignDatabase`, `RestoreUnfinished`, `DatabaseMissing`, `DatabaseExists`.
+pub(super) fn find(path: &Path, options: &mut Options) -> Result<FileNames> {
     platform::check()?;
     options.validate()?;
     // The file system rejects every change that the engine might try.
-    options.env.fs = Arc::new(ReadOnlyFs::new(options.env.fs));
+    options.env.fs = Arc::new(ReadOnlyFs::new(Arc::clone(&options.env.fs)));
     let names = FileNames::at(&*options.env.fs, path)?;
     refuse_foreign(&*options.env.fs, &names)?;
     refuse_unfinished_restore(&*options.env.fs, &names)?;
@@ -84,6 +87,51 @@ pub(crate) fn open_read_only(path: &Path, mut options: Options) -> Result<(Arc<C
         )
         .in_file(path));
     }
+    Ok(names)
+}
+
+/// Does work that reads the files of a database, again while a writer disturbs it.
+///
+/// # Errors
+/// An error of the work that came twice in a row; `Locked` if none did.
+pub(super) fn undisturbed<T>(path: &Path, mut work: impl FnMut() -> Result<T>) -> Result<T> {
+    let mut before = String::new();
+    for _ in 0..ATTEMPTS {
+        match work() {
+            Err(error) if may_be_of_the_moment(&error) && error.to_string() != before => {
+                before = error.to_string();
+            }
+            outcome => return outcome,
+        }
+    }
+    let message = format!(
+        "a writer changed the database during {ATTEMPTS} attempts to read it, last: {before}; try \
+         again"
+    );
+    Err(Error::new(ErrorKind::Locked, message).in_file(path))
+}
+
+/// Reads the stored state, and the record of a clean close.
+pub(super) fn stored(
+    options: &Options,
+    names: &FileNames,
+) -> Result<(Stored, Option<CloseRecord>)> {
+    let fs = &*options.env.fs;
+    let closed = CloseRecord::read(fs, names)?;
+    let recovered = Manifest::recover(fs, names, closed.as_ref())?;
+    let recovered = recovered.ok_or_else(|| {
+        // The manifest existed before.
+        Error::new(ErrorKind::DatabaseMissing, "the database was removed during the open")
+            .in_file(names.directory())
+    })?;
+    let mut stored = Stored::recover(recovered, options, names)?;
+    stored.absorb_close(closed.as_ref());
+    Ok((stored, closed))
+}
+
+/// Opens a database for reading.
+pub(crate) fn open_read_only(path: &Path, mut options: Options) -> Result<(Arc<Core>, Shown)> {
+    let names = find(path, &mut options)?;
     let runtime = runtime_of(&options);
     runtime.check_process()?;
     let options = options.fitted(&runtime.ledger().shares);
@@ -99,23 +147,7 @@ pub(crate) fn open_read_only(path: &Path, mut options: Options) -> Result<(Arc<C
         open_segments: HashMap::new(),
         lost: HashSet::new(),
     };
-    let mut before = String::new();
-    for _ in 0..ATTEMPTS {
-        match looking.attempt() {
-            Err(error) if may_be_of_the_moment(&error) && error.to_string() != before => {
-                before = error.to_string();
-            }
-            outcome => return outcome,
-        }
-    }
-    Err(Error::new(
-        ErrorKind::Locked,
-        format!(
-            "a writer changed the database during {ATTEMPTS} attempts to read it, \
-             last: {before}; try again"
-        ),
-    )
-    .in_file(path))
+    undisturbed(path, || looking.attempt())
 }
 
 /// Returns whether a concurrent writer may have caused the error.
@@ -142,9 +174,9 @@ impl Looking {
     fn attempt(&mut self) -> Result<(Arc<Core>, Shown)> {
         let fs = Arc::clone(&self.options.env.fs);
         let (options, names) = (self.options.clone(), self.names.clone());
-        let (keyspaces_before, _) = self.stored()?;
+        let (keyspaces_before, _) = stored(&options, &names)?;
         let through = last_logged(&*fs, &names)?;
-        let (mut stored, closed) = self.stored()?;
+        let (mut stored, closed) = stored(&options, &names)?;
         // A sorted load may have come in between. The logs have every write before it, and a reader
         // that sees the load must see those writes too.
         let through = through.max(stored.last_seqno);
@@ -190,21 +222,6 @@ impl Looking {
         }
         let dropped = dropped_tails(&mut stored, &replayed.tails, last_seqno);
         Ok((self.assemble(stored, trees, segment_files, last_seqno, dropped), shown))
-    }
-
-    /// Returns the stored state, and the record of a clean close.
-    fn stored(&self) -> Result<(Stored, Option<CloseRecord>)> {
-        let fs = &*self.options.env.fs;
-        let closed = CloseRecord::read(fs, &self.names)?;
-        let recovered = Manifest::recover(fs, &self.names, closed.as_ref())?;
-        let recovered = recovered.ok_or_else(|| {
-            // The manifest existed when the open began.
-            Error::new(ErrorKind::DatabaseMissing, "the database was removed during the open")
-                .in_file(self.names.directory())
-        })?;
-        let mut stored = Stored::recover(recovered, &self.options, &self.names)?;
-        stored.absorb_close(closed.as_ref());
-        Ok((stored, closed))
     }
 
     /// Builds the trees, with every table open. The tables count as open tables. No table is closed

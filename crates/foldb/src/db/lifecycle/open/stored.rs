@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::counters::Totals;
+use crate::db::lifecycle::open::listing::KeyspaceInfo;
 use crate::db::lifecycle::replay::Replayed;
 use crate::db::state::keyspace::{DEFAULT_NAME, KeyspaceParts, check_name, check_schema};
 use crate::db::state::tree::KeyspaceTree;
@@ -12,7 +13,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::files::{FileNames, MAX_FILE_NUMBER};
 use crate::fold::stamp::Moment;
 use crate::fold::{Operator, Registry};
-use crate::key::{Comparator, DEFAULT_KEYSPACE, GuardedPolicy, KeyspaceId, OperatorId, SeqNo};
+use crate::key::{
+    BytewiseComparator, Comparator, DEFAULT_KEYSPACE, GuardedPolicy, KeyspaceId, OperatorId, SeqNo,
+};
 use crate::options::{KeyspaceOptions, Options, check_comparator};
 use crate::segment::SegmentFiles;
 use crate::settings::{KeyspaceSettings, MAX_LEVELS};
@@ -201,6 +204,16 @@ pub(crate) fn named_file(change: &TreeEdit) -> Option<u64> {
 }
 
 impl StoredKeyspace {
+    /// Returns what a listing tells of the keyspace.
+    pub(crate) fn info(&self) -> KeyspaceInfo {
+        let comparator = self.comparator.as_deref().unwrap_or(BytewiseComparator.name());
+        KeyspaceInfo {
+            name: self.name.clone(),
+            comparator: comparator.to_owned(),
+            schema: self.schema.clone(),
+        }
+    }
+
     fn new(id: KeyspaceId, name: String) -> StoredKeyspace {
         StoredKeyspace {
             id,
