@@ -188,6 +188,23 @@ fn a_database_with_a_time_to_live_opens_with_one_only() {
 }
 
 #[test]
+fn a_database_with_entries_without_a_time_to_live_opens_without_one_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let (options, path) = (creating(), dir.path().join("db"));
+    let db = opened(options, &path);
+    assert_eq!(put(db, "k", b"v"), None);
+    unsafe { rocksdb_close(db) };
+    let place = c_path(&path);
+    let refused = error_of(|error| {
+        unsafe { rocksdb_open_with_ttl(options, place.as_ptr(), 3600, error) };
+    });
+    assert!(refused.unwrap().contains("entries without a time to live"));
+    let db = opened(options, &path);
+    assert_eq!(get(db, "k"), Ok(Some(b"v".to_vec())));
+    unsafe { rocksdb_close(db) };
+}
+
+#[test]
 fn two_prepared_transactions_of_one_key_do_not_keep_the_database_closed() {
     let dir = tempfile::tempdir().unwrap();
     let path = c_path(&dir.path().join("db"));

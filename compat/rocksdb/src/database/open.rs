@@ -219,6 +219,7 @@ fn open_families(
 ) -> Outcome<Vec<Arc<Family>>> {
     let existing = db.keyspaces();
     check_all_named(&existing, families)?;
+    check_no_entries_without_ttl(db, families)?;
     let stored = stored_ids(&existing, |name| Ok(stored_id(db.keyspace(name)?.schema())))?;
     let mut numbers = numbers(stored);
     let last_dropped = last_dropped(db)?;
@@ -240,6 +241,21 @@ fn open_families(
         opened.push(Family::writable_of(keyspace, family.name, id, family.options)?);
     }
     Ok(opened)
+}
+
+/// Checks that a database which is opened with a time to live has no entries of an open without
+/// one: they would be invisible.
+///
+/// # Errors
+/// `Invalid argument`; those of the engine.
+fn check_no_entries_without_ttl(db: &Db, families: &[Wanted<'_>]) -> Outcome<()> {
+    let has_ttl = families.iter().any(|family| family.ttl.is_some());
+    if has_ttl && db.iter()?.seek_to_first()? {
+        return Err(Status::invalid(
+            "the database has entries without a time to live: open it without one",
+        ));
+    }
+    Ok(())
 }
 
 /// Returns the keyspace of a family that exists, with the operator and lifetime of this open.
