@@ -189,7 +189,9 @@ pub(crate) unsafe fn value_copy(value: Option<&[u8]>, len: *mut usize) -> *mut c
 #[inline]
 pub(crate) unsafe fn lend(bytes: &[u8], len: *mut usize) -> *const c_char {
     store_len(len, bytes.len());
-    bytes.as_ptr().cast::<c_char>()
+    // A program may look at the first byte before the length.
+    let start = if bytes.is_empty() { c"".as_ptr().cast() } else { bytes.as_ptr() };
+    start.cast::<c_char>()
 }
 
 /// Makes a handle of an object.

@@ -11,12 +11,12 @@ pub(crate) const DEFAULT_WITH_TTL: &str = "rocksdb default with a time to live";
 /// The keyspace of prepared transactions.
 pub(crate) const PREPARED: &str = "rocksdb prepared transactions";
 
-/// The keyspace that stores the greatest number of a family that was dropped.
-pub(crate) const DROPPED: &str = "rocksdb dropped column families";
+/// The keyspace of numbers of families that no other keyspace stores.
+pub(crate) const NUMBERS: &str = "rocksdb column family numbers";
 
 /// Returns whether a keyspace is this library's own, no family.
 pub(crate) fn is_hidden(keyspace: &str) -> bool {
-    [DEFAULT_WITH_TTL, PREPARED, DROPPED].contains(&keyspace)
+    [DEFAULT_WITH_TTL, PREPARED, NUMBERS].contains(&keyspace)
 }
 
 /// Returns the name of the family that has a keyspace. `None` for the library's own keyspaces.

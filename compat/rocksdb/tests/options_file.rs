@@ -352,6 +352,9 @@ fn what_cannot_be_loaded_is_refused() {
     assert_eq!(told(true), "Invalid argument: Error parsing write_buffer_size:much");
     with("  neither title nor option");
     assert!(told(true).starts_with("Corruption: line "));
-    std::fs::write(&file, "# This is a RocksDB option file.\n[Version]\n").unwrap();
-    assert!(told(true).contains("foldb import"));
+    let (_dir, foreign) = place();
+    std::fs::create_dir(&foreign).unwrap();
+    let text = "# This is a RocksDB option file.\n[Version]\n";
+    std::fs::write(foreign.join("OPTIONS-000001"), text).unwrap();
+    assert!(try_load(&foreign, true).err().unwrap().contains("foldb import"));
 }

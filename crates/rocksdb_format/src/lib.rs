@@ -35,6 +35,7 @@ pub mod index;
 pub mod kind;
 pub mod ldb;
 pub mod manifest;
+pub mod names;
 pub mod options;
 pub mod properties;
 pub mod table;

@@ -155,7 +155,7 @@ impl rocksdb_backup_engine_t {
 
     /// Replaces what a directory holds by a backup; `None` is the newest.
     fn restore(&self, id: Option<u32>, directory: &Path) -> Outcome<()> {
-        refuse_foreign(&*self.options.env.fs, directory)?;
+        refuse_foreign(&self.options.env.fs, directory)?;
         self.check_exists(id)?;
         destroy(directory, &self.options)?;
         self.backups.restore(id.map(u64::from), directory)?;

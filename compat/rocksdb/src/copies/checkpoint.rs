@@ -4,9 +4,13 @@ use std::ffi::c_char;
 use std::ptr;
 use std::sync::Arc;
 
+use foldb::env::Env;
+use foldb::{Db, Options};
+
 use crate::boundary::{arg, call, free, handle, path};
 use crate::database::{Database, rocksdb_t};
-use crate::status::Outcome;
+use crate::options::files::file_system;
+use crate::status::{Code, Outcome, Status};
 use crate::transactions::databases::{rocksdb_optimistictransactiondb_t, rocksdb_transactiondb_t};
 
 /// RocksDB: `Checkpoint`.
@@ -57,9 +61,20 @@ pub unsafe extern "C" fn rocksdb_checkpoint_create(
     call(errptr, || {
         let database = &arg(checkpoint, "checkpoint")?.database;
         let directory = path(directory, "checkpoint_dir")?;
+        let fs = file_system(&database.options);
+        if directory.parent().is_some_and(|own| !own.as_os_str().is_empty() && !fs.is_dir(own)) {
+            let message = format!("{}: No such file or directory", directory.display());
+            return Err(Status::new(Code::IoError, message));
+        }
         // Listeners hear of the flush of a checkpoint, and may look at families.
-        let families = database.families.read().clone();
+        let mut families = database.families.read().clone();
         database.writable()?.checkpoint(&directory)?;
+        // A family may have come or gone meanwhile.
+        let env = Env { fs, ..Env::system() };
+        let copied = Db::list_keyspaces(&directory, Options { env, ..Options::default() })?;
+        let is_copied = |name: &str| copied.iter().any(|own| own.name == name);
+        families.extend(database.families.read().clone());
+        families.retain(|_, family| is_copied(&family.name));
         database.store_options_in(&directory, &families)
     });
 }

@@ -21,7 +21,6 @@ use crate::batch::apply::{add, no_operator};
 use crate::batch::rep::{Kind, Op};
 use crate::boundary::{arg, array, call, path};
 use crate::copies::external::External;
-use crate::copies::sst_file::io_error;
 use crate::database::family::rocksdb_column_family_handle_t;
 use crate::database::{Database, Family, rocksdb_t};
 use crate::objects::listener_info::rocksdb_externalfileingestioninfo_t;
@@ -148,13 +147,13 @@ impl<'d> Ingestion<'d> {
         }
     }
 
-    /// Removes the files, whose records the database has.
-    fn remove_files(&self) -> Outcome<()> {
+    /// Removes the files, whose records the database has. So a failure fails nothing.
+    fn remove_files(&self) {
         for file in &self.files {
-            let removed = self.env.fs.remove(&file.path);
-            removed.map_err(|error| io_error("while unlink() file", &file.path, &error))?;
+            if let Err(error) = self.env.fs.remove(&file.path) {
+                self.database.events.note(&format!("{}: {error}", file.path.display()));
+            }
         }
-        Ok(())
     }
 }
 
@@ -183,7 +182,10 @@ unsafe fn ingest(
     }
     own.write()?;
     own.tell_listeners();
-    if options.move_files != 0 { own.remove_files() } else { Ok(()) }
+    if options.move_files != 0 {
+        own.remove_files();
+    }
+    Ok(())
 }
 
 #[unsafe(no_mangle)]

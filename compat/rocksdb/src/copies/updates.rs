@@ -22,7 +22,7 @@ use crate::batch::rocksdb_writebatch_t;
 use crate::boundary::{arg, call, free, handle};
 use crate::database::{Database, rocksdb_t};
 use crate::keyspaces::is_hidden;
-use crate::status::{Code, Outcome, Status};
+use crate::status::{Outcome, Status};
 
 /// RocksDB: `TransactionLogIterator::ReadOptions`. The header has no function that makes one.
 pub struct rocksdb_wal_readoptions_t {
@@ -105,8 +105,9 @@ impl rocksdb_wal_iterator_t {
                     }
                 }
                 Change::Unlogged { .. } if self.has_begun => {
-                    let told = "Gap in sequence number. Could not seek to required sequence number";
-                    return Err(Status::new(Code::Corruption, told));
+                    let told =
+                        "Gap in sequence numbers. Could not seek to required sequence number";
+                    return Err(Status::not_found(told));
                 }
                 _ => {}
             }

@@ -3,8 +3,9 @@
 use std::ffi::{c_char, c_void};
 use std::path::Path;
 use std::ptr;
+use std::sync::Arc;
 
-use foldb::env::FileSystem;
+use foldb::env::{Env, FileSystem};
 use foldb::{Db, ReadOnlyDb};
 
 use crate::boundary::{arg, array_copy, call, free, path, quiet, store_len, text_copy};
@@ -68,8 +69,8 @@ pub unsafe extern "C" fn rocksdb_destroy_db(
 /// # Errors
 /// `Invalid argument` for one of RocksDB's own; those of the engine.
 pub(crate) fn destroy(directory: &Path, options: &foldb::Options) -> Outcome<()> {
+    refuse_foreign(&options.env.fs, directory)?;
     let fs = &*options.env.fs;
-    refuse_foreign(fs, directory)?;
     Db::destroy(directory, options).map_err(|error| open_error(error, directory))?;
     info_log::remove_all(fs, directory)
         .and_then(|()| files::remove_all(fs, directory))
@@ -80,8 +81,11 @@ pub(crate) fn destroy(directory: &Path, options: &foldb::Options) -> Outcome<()>
 ///
 /// # Errors
 /// `Invalid argument`, naming the import.
-pub(crate) fn refuse_foreign(fs: &dyn FileSystem, directory: &Path) -> Outcome<()> {
-    if !files::has_foreign(fs, directory) {
+pub(crate) fn refuse_foreign(fs: &Arc<dyn FileSystem>, directory: &Path) -> Outcome<()> {
+    let env = Env { fs: Arc::clone(fs), ..Env::system() };
+    let is_ours = || Db::list_keyspaces(directory, foldb::Options { env, ..Default::default() });
+    // A file of options of this library may be damaged.
+    if !files::has_foreign(&**fs, directory) || is_ours().is_ok() {
         return Ok(());
     }
     let shown = directory.display();
@@ -101,7 +105,7 @@ pub unsafe extern "C" fn rocksdb_repair_db(
     call(errptr, || {
         let directory = path(name, "name")?;
         let options = plain_options(options)?;
-        refuse_foreign(&*options.env.fs, &directory)?;
+        refuse_foreign(&options.env.fs, &directory)?;
         let repaired = Db::repair(&directory, options);
         repaired.map(drop).map_err(|error| open_error(error, &directory))
     });
@@ -135,13 +139,13 @@ pub unsafe extern "C" fn rocksdb_list_column_families(
 /// Returns the names of families in the order of their numbers, as RocksDB lists them.
 pub(crate) fn in_order(db: &ReadOnlyDb) -> Outcome<Vec<String>> {
     let names = db.keyspaces();
-    let stored = stored_ids(&names, |name| Ok(stored_id(db.keyspace(name)?.schema())))?;
+    let stored = stored_ids(&names, |name| db.keyspace(name))?;
     Ok(by_number(stored))
 }
 
 fn by_number<'n>(families: impl IntoIterator<Item = (&'n str, Option<u32>)>) -> Vec<String> {
     let mut all: Vec<(u32, &str)> =
-        numbers(families).into_iter().map(|(name, id)| (id, name)).collect();
+        numbers(families, 0).into_iter().map(|(name, id)| (id, name)).collect();
     all.sort_unstable();
     all.into_iter().map(|(_, name)| name.to_owned()).collect()
 }

@@ -59,6 +59,13 @@ impl DatabaseEvents {
         early.iter().for_each(|event| self.tell(database, event));
     }
 
+    /// Adds a line to the file of events.
+    pub(crate) fn note(&self, line: &str) {
+        if let Some(log) = self.log.get() {
+            log.add(line);
+        }
+    }
+
     /// Returns how often background work failed since the open.
     pub(crate) fn background_errors(&self) -> u64 {
         self.background_errors.load(Ordering::Relaxed)

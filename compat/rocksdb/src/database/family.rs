@@ -1,7 +1,7 @@
 //! Column families: handles, creating, dropping, and their numbers.
 //!
-//! A keyspace stores the number of its family as its schema: `rocksdb column family 3`. A keyspace
-//! that another program made, an import for example, has none.
+//! A keyspace stores the number of its family as its schema: `rocksdb column family 3`. One that
+//! another program made has none. Then the first open for writing gives it a number, and stores it.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int};
@@ -10,11 +10,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use foldb::operators::Operator;
-use foldb::{Keyspace, KeyspaceOptions};
+use foldb::{Keyspace, KeyspaceOptions, KeyspaceReader};
+
+use foldb_rocksdb_format::names;
 
 use crate::boundary::{arg, array, array_copy, call, copy, free, handle, quiet, store_len, text};
+use crate::database::open::expiry;
 use crate::database::{Database, Engine, Family, FamilyKeyspace, rocksdb_t};
-use crate::keyspaces::{DEFAULT_FAMILY, DROPPED, is_hidden};
+use crate::keyspaces::{DEFAULT_FAMILY, DEFAULT_WITH_TTL, NUMBERS, is_hidden};
 use crate::options::effect::{check, keyspace_options, operator_spec};
 use crate::options::rocksdb_options_t;
 use crate::status::{Outcome, Status};
@@ -24,33 +27,47 @@ pub struct rocksdb_column_family_handle_t {
     pub(crate) family: Arc<Family>,
 }
 
-/// What the schema of a family's keyspace begins with.
-const SCHEMA: &str = "rocksdb column family ";
+/// The key in [`NUMBERS`] of the greatest number of a family that was dropped. Numbers are four
+/// bytes, little-endian.
+const LAST_DROPPED: &str = "last dropped";
 
-/// The key in [`DROPPED`] of the greatest number of a family that was dropped: four bytes,
-/// little-endian.
-const LAST_NUMBER: &str = "last number";
+/// What the key in [`NUMBERS`] of a family's number begins with. The family's name follows.
+const NUMBER_OF: &str = "number of ";
 
 /// Returns the number that a schema stores.
 pub(crate) fn stored_id(schema: Option<&str>) -> Option<u32> {
-    schema?.strip_prefix(SCHEMA)?.parse().ok()
+    names::number_in(schema?)
 }
 
-/// Returns the families among keyspaces, each with the number that it stores.
+/// Returns the families among keyspaces, each with the number that is stored for it.
 ///
 /// # Errors
-/// Those of `id_of`.
+/// Those of `open`, and of the engine.
 pub(crate) fn stored_ids(
     keyspaces: &[String],
-    id_of: impl Fn(&str) -> Outcome<Option<u32>>,
+    open: impl Fn(&str) -> foldb::Result<KeyspaceReader>,
 ) -> Outcome<Vec<(&str, Option<u32>)>> {
+    let has_numbers = keyspaces.iter().any(|name| name == NUMBERS);
+    let given = has_numbers.then(|| open(NUMBERS)).transpose()?;
     let families = keyspaces.iter().map(String::as_str).filter(|name| !is_hidden(name));
+    let id_of = |name: &str| match (stored_id(open(name)?.schema()), &given) {
+        (None, Some(given)) => number_at(given, &format!("{NUMBER_OF}{name}")),
+        (id, _) => Ok(id),
+    };
     families.map(|name| Ok((name, id_of(name)?))).collect()
 }
 
-/// Gives each family its number.
+fn number_at(numbers: &KeyspaceReader, key: &str) -> Outcome<Option<u32>> {
+    let found = numbers.get(key)?;
+    let number = found.and_then(|value| value.as_ref().try_into().ok());
+    Ok(number.map(u32::from_le_bytes))
+}
+
+/// Gives each family its number: the stored one, or one after all others and those that were
+/// dropped.
 pub(crate) fn numbers<'n>(
     families: impl IntoIterator<Item = (&'n str, Option<u32>)>,
+    last_dropped: u32,
 ) -> BTreeMap<&'n str, u32> {
     let mut all = BTreeMap::from([(DEFAULT_FAMILY, 0)]);
     let mut without = Vec::new();
@@ -63,7 +80,7 @@ pub(crate) fn numbers<'n>(
     }
     without.sort_unstable();
     for name in without {
-        let next = all.values().max().map_or(1, |last| last + 1);
+        let next = all.values().max().map_or(0, |last| *last).max(last_dropped) + 1;
         all.insert(name, next);
     }
     all
@@ -71,22 +88,51 @@ pub(crate) fn numbers<'n>(
 
 /// Returns the greatest number of a family that was dropped; 0 if none was.
 pub(crate) fn last_dropped(db: &foldb::Db) -> Outcome<u32> {
-    if !db.keyspaces().iter().any(|name| name == DROPPED) {
+    if !db.keyspaces().iter().any(|name| name == NUMBERS) {
         return Ok(0);
     }
-    let found = db.keyspace(DROPPED)?.get(LAST_NUMBER)?;
-    let number = found.and_then(|value| value.as_ref().try_into().ok());
-    Ok(number.map_or(0, u32::from_le_bytes))
+    Ok(number_at(&db.keyspace(NUMBERS)?.reader(), LAST_DROPPED)?.unwrap_or(0))
 }
 
-/// Stores the number of a family that will be dropped, so that no later family gets it.
-fn note_dropped(db: &foldb::Db, id: u32) -> Outcome<()> {
-    if last_dropped(db)? >= id {
+/// Stores numbers that an open gave to families, durably.
+pub(crate) fn keep_numbers<'n>(
+    db: &foldb::Db,
+    given: impl IntoIterator<Item = (&'n str, u32)>,
+) -> Outcome<()> {
+    let given: Vec<_> = given.into_iter().collect();
+    if given.is_empty() {
         return Ok(());
     }
-    let dropped = db.keyspace_or_create(DROPPED, KeyspaceOptions::default())?;
-    let durable = foldb::WriteOptions { sync: true, ..foldb::WriteOptions::default() };
-    Ok(dropped.with(&durable).put(LAST_NUMBER, id.to_le_bytes())?)
+    let numbers = db.keyspace_or_create(NUMBERS, KeyspaceOptions::default())?;
+    let mut batch = foldb::WriteBatch::new();
+    for (name, id) in given {
+        batch.put_in(&numbers, format!("{NUMBER_OF}{name}"), id.to_le_bytes());
+    }
+    Ok(db.with(&DURABLE).write(&batch)?)
+}
+
+const DURABLE: foldb::WriteOptions =
+    foldb::WriteOptions { sync: true, ..foldb::WriteOptions::DEFAULT };
+
+/// Stores the number of a family that will be dropped, so that no later family gets it.
+fn note_dropped(db: &foldb::Db, name: &str, id: u32) -> Outcome<()> {
+    let last = last_dropped(db)?.max(id);
+    let numbers = db.keyspace_or_create(NUMBERS, KeyspaceOptions::default())?;
+    let mut batch = foldb::WriteBatch::new();
+    batch.put_in(&numbers, LAST_DROPPED, last.to_le_bytes());
+    batch.delete_in(&numbers, format!("{NUMBER_OF}{name}"));
+    Ok(db.with(&DURABLE).write(&batch)?)
+}
+
+/// Refuses the name of a new family that this library uses itself.
+///
+/// # Errors
+/// `Invalid argument`.
+pub(crate) fn check_name(name: &str) -> Outcome<()> {
+    match is_hidden(name) {
+        true => Err(Status::invalid(format!("'{name}' is a name of this library's own"))),
+        false => Ok(()),
+    }
 }
 
 impl Family {
@@ -142,7 +188,7 @@ pub(crate) fn create_keyspace(
     expiry: Option<foldb::expiry::Expiry>,
 ) -> Outcome<Keyspace> {
     let own = KeyspaceOptions {
-        schema: Some(format!("{SCHEMA}{id}")),
+        schema: Some(names::schema_of(id)),
         expiry,
         ..keyspace_options(name, options)?
     };
@@ -163,14 +209,18 @@ impl Database {
     ) -> Outcome<Arc<Family>> {
         let db = self.writable()?;
         check(options)?;
+        check_name(name)?;
         let mut families = self.families.write();
         if families.values().any(|family| family.name == name) {
             return Err(Status::invalid("Column family already exists"));
         }
         let id = self.next_family.load(Ordering::Relaxed);
         self.register(name, options)?;
-        let expiry = ttl.and_then(crate::database::open::lifetime);
-        let expiry = expiry.map(foldb::expiry::Expiry::after_last_write);
+        let expiry = match db.keyspaces().iter().any(|name| name == DEFAULT_WITH_TTL) {
+            // A database with a time to live opens with one for each family.
+            true => expiry(Some(ttl.unwrap_or(0))),
+            false => ttl.filter(|&ttl| ttl > 0).and_then(|ttl| expiry(Some(ttl))),
+        };
         let keyspace = create_keyspace(db, name, id, options, expiry)?;
         self.next_family.store(id + 1, Ordering::Relaxed);
         if let Some(filter) = &options.compaction_filter {
@@ -178,7 +228,7 @@ impl Database {
         }
         let family = Family::writable_of(keyspace, name, id, options)?;
         families.insert(id, family.clone());
-        self.store_options(&families)?;
+        self.store_options(&families);
         Ok(family)
     }
 
@@ -195,10 +245,11 @@ impl Database {
         if !families.contains_key(&family.id) {
             return Err(Status::invalid("Column family already dropped!"));
         }
-        note_dropped(db, family.id)?;
+        note_dropped(db, &family.name, family.id)?;
         db.drop_keyspace(&family.name)?;
         families.remove(&family.id);
-        self.store_options(&families)
+        self.store_options(&families);
+        Ok(())
     }
 }
 
@@ -327,9 +378,15 @@ pub unsafe extern "C" fn rocksdb_try_catch_up_with_primary(
         let newest = foldb::Db::open_read_only(&database.path, (**reopen).clone())?;
         for family in database.families.read().values() {
             if let FamilyKeyspace::Secondary(reader) = &family.keyspace {
-                match newest.keyspace(&family.name) {
-                    Ok(found) => *reader.write() = found,
-                    // The primary dropped it: the secondary goes on with what it had.
+                let (name, schema) = {
+                    let shown = reader.read();
+                    (shown.name().to_owned(), shown.schema().map(str::to_owned))
+                };
+                // The primary dropped it: the secondary goes on with what it had, even if there
+                // is another one of this name.
+                match newest.keyspace(&name) {
+                    Ok(found) if found.schema() == schema.as_deref() => *reader.write() = found,
+                    Ok(_) => {}
                     Err(error) if error.kind() == foldb::ErrorKind::KeyspaceMissing => {}
                     Err(error) => return Err(error.into()),
                 }
@@ -347,15 +404,8 @@ mod tests {
 
     #[test]
     fn families_without_a_number_come_after_those_with_one() {
-        let found = numbers([("b", None), ("default", None), ("z", Some(4)), ("a", None)]);
+        let found = numbers([("b", None), ("default", None), ("z", Some(4)), ("a", None)], 3);
         let expected = [("a", 5), ("b", 6), ("default", 0), ("z", 4)];
         assert_eq!(found.into_iter().collect::<Vec<_>>(), expected);
-    }
-
-    #[test]
-    fn a_schema_stores_the_number() {
-        assert_eq!(stored_id(Some("rocksdb column family 12")), Some(12));
-        assert_eq!(stored_id(Some("a schema of the program")), None);
-        assert_eq!(stored_id(None), None);
     }
 }

@@ -67,7 +67,8 @@ impl InfoLog {
         }
     }
 
-    fn add(&self, line: &str) {
+    /// Adds a line.
+    pub(crate) fn add(&self, line: &str) {
         let mut open = self.open.lock();
         // After a failure the file ends where it is.
         if let Some(file) = open.take() {
@@ -87,6 +88,9 @@ impl InfoLog {
 
     /// Renames the file that is there, and begins a new one.
     fn create(&self) -> io::Result<Open> {
+        if let Some(logs) = &self.settings.directory {
+            self.settings.fs.create_dir_all(logs)?;
+        }
         let fs = &*self.settings.fs;
         if fs.exists(&self.path) {
             let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

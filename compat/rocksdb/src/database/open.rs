@@ -18,8 +18,8 @@ use crate::copies::identity::identity_of;
 use crate::database::close::refuse_foreign;
 use crate::database::events::DatabaseEvents;
 use crate::database::family::{
-    create_keyspace, handle_of, last_dropped, numbers, rocksdb_column_family_handle_t, stored_id,
-    stored_ids,
+    check_name, create_keyspace, handle_of, keep_numbers, last_dropped, numbers,
+    rocksdb_column_family_handle_t, stored_ids,
 };
 use crate::database::info_log::{InfoLog, LogSettings};
 use crate::database::{Database, Engine, Family, FamilyKeyspace, Operators, rocksdb_t};
@@ -48,14 +48,15 @@ pub(crate) enum Mode {
 }
 
 /// Returns the lifetime of entries; `None`: they never expire.
-pub(crate) fn lifetime(ttl: c_int) -> Option<Duration> {
+fn lifetime(ttl: c_int) -> Option<Duration> {
     u64::try_from(ttl).ok().filter(|&seconds| seconds > 0).map(Duration::from_secs)
 }
 
 /// What stands for "for ever" where a keyspace must have an expiry: a thousand years.
 const FOR_EVER: Duration = Duration::from_secs(1000 * 365 * 86_400);
 
-fn expiry(ttl: Option<c_int>) -> Option<Expiry> {
+/// Returns the expiry of a family's keyspace in a database with a time to live.
+pub(crate) fn expiry(ttl: Option<c_int>) -> Option<Expiry> {
     Some(Expiry::after_last_write(lifetime(ttl?).unwrap_or(FOR_EVER)))
 }
 
@@ -153,7 +154,7 @@ pub(crate) fn open(
         return Err(Status::invalid("Default column family not specified"));
     }
     let fs = file_system(options);
-    refuse_foreign(&*fs, &directory)?;
+    refuse_foreign(&fs, &directory)?;
     let (mut own, operators) = engine_options(options, families)?;
     let events = DatabaseEvents::of(options);
     own.listeners.push(events.clone());
@@ -199,7 +200,6 @@ pub(crate) fn open(
         compactions_disabled: false.into(),
         events,
     });
-    database.store_options(&database.families.read())?;
     database.count_write_buffers();
     if let Some(statistics) = &database.options.statistics {
         let counted: Arc<dyn Counted> = database.clone();
@@ -208,6 +208,7 @@ pub(crate) fn open(
     let has_log = mode == Mode::Writable && options.logger.is_none();
     let log = has_log.then(|| InfoLog::begin(&database.path, LogSettings::of(options)));
     database.events.attach(&database, log.flatten());
+    database.store_options(&database.families.read());
     Ok(database)
 }
 
@@ -220,12 +221,17 @@ fn open_families(
     let existing = db.keyspaces();
     check_all_named(&existing, families)?;
     check_no_entries_without_ttl(db, families)?;
-    let stored = stored_ids(&existing, |name| Ok(stored_id(db.keyspace(name)?.schema())))?;
-    let mut numbers = numbers(stored);
+    let stored = stored_ids(&existing, |name| Ok(db.keyspace(name)?.reader()))?;
+    let without: Vec<&str> =
+        stored.iter().filter(|(_, id)| id.is_none()).map(|(name, _)| *name).collect();
     let last_dropped = last_dropped(db)?;
+    let mut numbers = numbers(stored, last_dropped);
+    let given = without.iter().filter(|name| **name != DEFAULT_FAMILY);
+    keep_numbers(db, given.map(|name| (*name, numbers[name])))?;
     let mut opened = Vec::new();
     for family in families {
         let keyspace = family.keyspace();
+        check_name(family.name)?;
         let is_new = !existing.iter().any(|name| name == keyspace);
         let is_default = family.name == DEFAULT_FAMILY;
         if is_new && !is_default && options.values.create_missing_column_families == 0 {
@@ -261,9 +267,13 @@ fn check_no_entries_without_ttl(db: &Db, families: &[Wanted<'_>]) -> Outcome<()>
 /// Returns the keyspace of a family that exists, with the operator and lifetime of this open.
 fn reopened(db: &Db, family: &Wanted<'_>) -> Outcome<foldb::Keyspace> {
     let keyspace = db.keyspace(family.keyspace())?;
-    if let Some(expiry) = expiry(family.ttl) {
+    let stored = keyspace.options().expiry;
+    let for_ever = lifetime(family.ttl.unwrap_or(0)).is_none();
+    if let Some(expiry) = expiry(family.ttl)
+        && !(for_ever && stored.is_none())
+    {
         let lifetime = lifetime(family.ttl.unwrap_or(0)).unwrap_or(FOR_EVER);
-        if keyspace.options().expiry != Some(expiry) {
+        if stored != Some(expiry) {
             keyspace.set_lifetime(lifetime)?;
         }
     }
@@ -300,8 +310,8 @@ fn read_families(
     mode: Mode,
 ) -> Outcome<Vec<Arc<Family>>> {
     let existing = db.keyspaces();
-    let stored = stored_ids(&existing, |name| Ok(stored_id(db.keyspace(name)?.schema())))?;
-    let numbers = numbers(stored);
+    let stored = stored_ids(&existing, |name| db.keyspace(name))?;
+    let numbers = numbers(stored, 0);
     let mut opened = Vec::new();
     for family in families {
         let keyspace = family.keyspace();

@@ -26,14 +26,13 @@ impl LogSettings {
 }
 
 impl Database {
-    /// Stores the options of a database that is open for writing, with those of its families.
-    ///
-    /// # Errors
-    /// Fails if the file system does.
-    pub(crate) fn store_options(&self, families: &BTreeMap<u32, Arc<Family>>) -> Outcome<()> {
-        match self.engine {
-            Engine::Writable(_) => self.store_options_in(&self.path, families),
-            Engine::ReadOnly(_) | Engine::Secondary { .. } => Ok(()),
+    /// Stores the options of a database that is open for writing, with those of its families. The
+    /// file is a help only, so a failure is noted in `LOG`.
+    pub(crate) fn store_options(&self, families: &BTreeMap<u32, Arc<Family>>) {
+        if let Engine::Writable(_) = self.engine
+            && let Err(status) = self.store_options_in(&self.path, families)
+        {
+            self.events.note(&status.to_string());
         }
     }
 

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use foldb::operators::{Full, Growth, MergeOperator, Partial, TextForm, builtins};
+use foldb_rocksdb_format::names;
 use parking_lot::RwLock;
 use smallvec::SmallVec;
 
@@ -213,29 +214,17 @@ enum Inner {
     Foreign(Arc<ForeignOperator>),
 }
 
-/// What the name of a family's operator begins with.
-const PREFIX: &str = "rocksdb.";
-
-/// The longest name of an operator in the engine.
-const LONGEST_NAME: usize = 255;
-
-/// Returns the name under which the engine remembers the operator of a family. A colon would
-/// separate a parameter, so it is written `%3A`, and a percent sign `%25`.
+/// Returns the name under which the engine remembers the operator of a family.
 ///
 /// # Errors
 /// `Not implemented` for a name that is too long.
 pub(crate) fn operator_name(family: &str) -> Outcome<String> {
-    let name = format!("{PREFIX}{}", family.replace('%', "%25").replace(':', "%3A"));
-    if name.len() > LONGEST_NAME {
-        let message = format!(
-            "a merge operator in a column family with a name of {} bytes: {} is \
-                               the limit",
-            family.len(),
-            LONGEST_NAME - PREFIX.len()
-        );
-        return Err(Status::unsupported(message));
-    }
-    Ok(name)
+    names::operator_of(family).ok_or_else(|| {
+        let (len, most) = (family.len(), names::LONGEST_FAMILY);
+        Status::unsupported(format!(
+            "a merge operator in a column family with a name of {len} bytes: {most} is the limit"
+        ))
+    })
 }
 
 impl NamedOperator {

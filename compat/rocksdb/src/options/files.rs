@@ -30,8 +30,9 @@ fn all(fs: &dyn FileSystem, directory: &Path) -> io::Result<Vec<(u64, PathBuf)>>
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         listed => listed?,
     };
-    let number = |name: &str| name.strip_prefix(PREFIX)?.parse::<u64>().ok();
-    let found = names.iter().filter_map(|name| Some((number(name)?, directory.join(name))));
+    let number = |name: &str| name.strip_prefix(PREFIX)?.parse::<u32>().ok();
+    let found = names.iter().filter_map(|name| Some((number(name)?.into(), directory.join(name))));
+    let found = found.filter(|(_, path)| !fs.is_dir(path));
     let mut found: Vec<_> = found.collect();
     found.sort_unstable();
     Ok(found)

@@ -82,7 +82,7 @@ fn set_stored(
 /// Returns the latest options of a database.
 fn latest(directory: &Path, base: &rocksdb_options_t, ignores_unknown: bool) -> Outcome<Latest> {
     let fs = files::file_system(base);
-    refuse_foreign(&*fs, directory)?;
+    refuse_foreign(&fs, directory)?;
     let text = files::newest(&*fs, directory);
     match text.map_err(|error| files::file_error(directory, &error))? {
         Some(text) => of_text(&text, base, ignores_unknown),

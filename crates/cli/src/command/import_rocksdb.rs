@@ -11,6 +11,7 @@ use std::time::Instant;
 use foldb::custom::{BytewiseComparator, Comparator};
 use foldb::operators::MergeOperator;
 use foldb::{Db, Keyspace, KeyspaceOptions, Options, ReadOnlyDb};
+use foldb_rocksdb_format::names;
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::{Value, json};
 
@@ -91,7 +92,9 @@ fn settings(family: &Family, otherwise: &KeyspaceOptions) -> KeyspaceOptions {
         Order::Bytewise => Arc::new(BytewiseComparator),
         Order::Reverse => Arc::new(ReverseBytewise),
     };
-    KeyspaceOptions { merge_operator, comparator: Some(comparator), ..otherwise.clone() }
+    // A program that opens the database with librocksdb finds the families by their numbers.
+    let schema = (family.name != DEFAULT).then(|| names::schema_of(family.id));
+    KeyspaceOptions { merge_operator, comparator: Some(comparator), schema, ..otherwise.clone() }
 }
 
 fn keyspace(db: &Db, family: &Family, otherwise: &KeyspaceOptions) -> Outcome<Keyspace> {

@@ -17,19 +17,6 @@ use xxhash_rust::xxh3::Xxh3Default;
 /// What stands for an operator of the program on the command line.
 pub(crate) const BROUGHT: &str = "librocksdb";
 
-/// What the name of such an operator begins with.
-const PREFIX: &str = "rocksdb.";
-
-/// The longest name of an operator in foldb.
-const LONGEST_NAME: usize = 255;
-
-/// Returns the name that librocksdb gives to the operator of a family. A colon would separate a
-/// parameter, so it is written `%3A`, and a percent sign `%25`. `None`: it is too long.
-pub(crate) fn name_of(family: &str) -> Option<String> {
-    let name = format!("{PREFIX}{}", family.replace('%', "%25").replace(':', "%3A"));
-    (name.len() <= LONGEST_NAME).then_some(name)
-}
-
 /// An operator that keeps all operands.
 #[derive(Debug)]
 pub(crate) struct Kept {
@@ -94,12 +81,5 @@ mod tests {
         for (at, one) in sums.iter().enumerate() {
             assert!(sums[..at].iter().all(|other| other != one), "{at}");
         }
-    }
-
-    #[test]
-    fn a_name_has_no_colon() {
-        assert_eq!(name_of("visits").as_deref(), Some("rocksdb.visits"));
-        assert_eq!(name_of("a:b%").as_deref(), Some("rocksdb.a%3Ab%25"));
-        assert_eq!(name_of(&"a".repeat(250)), None);
     }
 }

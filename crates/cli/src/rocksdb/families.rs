@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use foldb_rocksdb_format::manifest::{self, Manifest};
+use foldb_rocksdb_format::names;
 use foldb_rocksdb_format::options::{Options, object};
 
-use super::brought::{self, BROUGHT, Summed};
+use super::brought::{BROUGHT, Summed};
 use super::operators;
 use super::order::Order;
 use crate::exit::{Exit, Outcome};
@@ -31,7 +32,8 @@ pub(crate) struct Choices {
 /// A column family.
 #[derive(Clone, Debug)]
 pub(crate) struct Family {
-    pub(super) id: u32,
+    /// Its number.
+    pub(crate) id: u32,
     /// Its name.
     pub(crate) name: String,
     /// The order of its keys.
@@ -147,7 +149,7 @@ fn order_of(family: &str, found: &manifest::Family, chosen: Option<String>) -> O
 
 /// Returns the operator that a program will bring.
 fn brought(family: &str) -> Outcome<Spec> {
-    let Some(name) = brought::name_of(family) else {
+    let Some(name) = names::operator_of(family) else {
         return Err(Exit::failed(format!(
             "--operator {}={BROUGHT}: the name of the column family is too long for an operator",
             quoted(family.as_bytes())
