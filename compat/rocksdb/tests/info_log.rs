@@ -57,6 +57,28 @@ fn an_open_keeps_the_logs_of_the_opens_before_up_to_the_limit() {
 }
 
 #[test]
+fn a_file_of_others_stays_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let (options, path) = (creating(), dir.path().join("db"));
+    unsafe { rocksdb_close(opened(options, &path)) };
+    let others = [("LOG", "mine"), ("LOG.old.7", "older"), ("OPTIONS-000900", "[Version]\n")];
+    for (name, text) in others {
+        std::fs::write(path.join(name), text).unwrap();
+    }
+    unsafe { rocksdb_options_set_keep_log_file_num(options, 1) };
+    unsafe { rocksdb_close(opened(options, &path)) };
+    let name = c_path(&path);
+    assert_eq!(
+        error_of(|error| unsafe { rocksdb_destroy_db(options, name.as_ptr(), error) }),
+        None
+    );
+    for (name, text) in others {
+        assert_eq!(std::fs::read_to_string(path.join(name)).unwrap(), text);
+    }
+    assert_eq!(std::fs::read_dir(&path).unwrap().count(), others.len());
+}
+
+#[test]
 fn a_log_may_be_elsewhere_and_a_logger_replaces_it() {
     let dir = tempfile::tempdir().unwrap();
     let (options, path) = (creating(), dir.path().join("db"));

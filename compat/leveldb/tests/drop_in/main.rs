@@ -20,6 +20,8 @@ mod everything;
 mod install;
 mod library;
 mod port;
+#[path = "../../../drop_in/printed.rs"]
+mod printed;
 mod process;
 mod program;
 mod random;

@@ -7,7 +7,7 @@
 
 use std::cmp::Ordering;
 use std::ffi::c_char;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use foldb::custom::Comparator;
@@ -47,6 +47,12 @@ enum Record<'a> {
     Put(&'a [u8]),
     Merge(&'a [u8]),
     Delete,
+}
+
+/// Returns the directory of a file.
+fn directory_of(path: &Path) -> &Path {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
 }
 
 fn not_opened() -> Status {
@@ -117,6 +123,7 @@ impl rocksdb_sstfilewriter_t {
         let finished = own.builder.finish();
         self.size = own.builder.written();
         let finished = finished.and_then(|()| own.builder.into_file().sync());
+        let finished = finished.and_then(|()| self.env.fs.sync_dir(directory_of(&own.path)));
         finished.map_err(|error| {
             // The error of the write matters more than that of the removal.
             let _ = self.env.fs.remove(&own.path);

@@ -3,7 +3,8 @@
 //! People read it, and some tools. A database that is open for writing has one, unless the program
 //! has a logger of its own. An open renames the file of the open before to `LOG.old.MICROSECONDS`.
 //!
-//! Invariant: the file is a help only. If it cannot be written, the database works without it.
+//! Invariant: the file is a help only. If it cannot be written, the database works without it. A
+//! file that does not begin as those of this library do is neither renamed nor removed.
 
 use std::fmt::Write as _;
 use std::io;
@@ -19,6 +20,9 @@ use crate::objects::logger::level_of;
 
 /// What follows the name of the file when an open has renamed it.
 const OLD: &str = ".old.";
+
+/// What the first line of each file has, behind its time.
+const MARK: &str = "RocksDB version: 10.4.2, as foldb has it";
 
 /// What the options of an open say of the file.
 #[derive(Debug)]
@@ -80,25 +84,34 @@ impl InfoLog {
         if self.settings.limit > 0 && open.len >= self.settings.limit {
             open = self.create()?;
         }
-        let line = format!("{} {line}\n", stamp(SystemTime::now()));
+        let line = line_of(line);
         open.file.write_at(line.as_bytes(), open.len)?;
         open.len += line.len() as u64;
         Ok(open)
     }
 
     /// Renames the file that is there, and begins a new one.
+    ///
+    /// # Errors
+    /// Fails if the file system does, and if the file there is not one of this library.
     fn create(&self) -> io::Result<Open> {
         if let Some(logs) = &self.settings.directory {
             self.settings.fs.create_dir_all(logs)?;
         }
         let fs = &*self.settings.fs;
         if fs.exists(&self.path) {
+            if !is_own(fs, &self.path) {
+                return Err(io::ErrorKind::AlreadyExists.into());
+            }
             let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             let name = format!("{}{OLD}{}", name(&self.path), since.as_micros());
             fs.rename(&self.path, &self.path.with_file_name(name))?;
             self.remove_oldest()?;
         }
-        Ok(Open { file: fs.create(&self.path)?, len: 0 })
+        let head = line_of(MARK);
+        let file = fs.create(&self.path)?;
+        file.write_at(head.as_bytes(), 0)?;
+        Ok(Open { file, len: head.len() as u64 })
     }
 
     fn remove_oldest(&self) -> io::Result<()> {
@@ -108,11 +121,27 @@ impl InfoLog {
     }
 }
 
+/// Returns a line of the file.
+fn line_of(text: &str) -> String {
+    format!("{} {text}\n", stamp(SystemTime::now()))
+}
+
+/// Returns whether a file begins as those of this library do.
+fn is_own(fs: &dyn FileSystem, path: &Path) -> bool {
+    let first_line = || -> io::Result<bool> {
+        let file = fs.open(path)?;
+        let mut head = vec![0; line_of(MARK).len()];
+        file.read_exact_at(&mut head, 0)?;
+        Ok(head.trim_ascii_end().ends_with(MARK.as_bytes()))
+    };
+    first_line().unwrap_or(false)
+}
+
 fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Returns the older files, the oldest first.
+/// Returns the older files of this library, the oldest first.
 fn older(fs: &dyn FileSystem, path: &Path) -> io::Result<Vec<PathBuf>> {
     let Some(parent) = path.parent() else { return Ok(Vec::new()) };
     let begin = name(path) + OLD;
@@ -122,6 +151,7 @@ fn older(fs: &dyn FileSystem, path: &Path) -> io::Result<Vec<PathBuf>> {
         listed => listed?,
     };
     let found = names.iter().filter_map(|name| Some((number(name)?, parent.join(name))));
+    let found = found.filter(|(_, path)| is_own(fs, path));
     let mut found: Vec<_> = found.collect();
     found.sort_unstable();
     Ok(found.into_iter().map(|(_, path)| path).collect())
@@ -144,7 +174,7 @@ fn path_of(directory: &Path, logs: Option<&Path>) -> PathBuf {
 pub(crate) fn remove_all(fs: &dyn FileSystem, directory: &Path) -> io::Result<()> {
     let path = path_of(directory, None);
     older(fs, &path)?.iter().try_for_each(|old| fs.remove(old))?;
-    if fs.exists(&path) { fs.remove(&path) } else { Ok(()) }
+    if is_own(fs, &path) { fs.remove(&path) } else { Ok(()) }
 }
 
 /// Returns a time as RocksDB writes it: `2026/11/28-09:40:00.000000`, in UTC.

@@ -82,7 +82,8 @@ impl Histogram {
         let _ = self.squares.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
     }
 
-    /// Returns what the histogram says, in units of so many of its values.
+    /// Returns what the histogram says. A value of `unit` counts as 1, to tell nanoseconds in
+    /// microseconds.
     pub(crate) fn summary(&self, unit: u64) -> Summary {
         let count: u64 = self.buckets.iter().map(|bucket| bucket.load(Ordering::Relaxed)).sum();
         if count == 0 {

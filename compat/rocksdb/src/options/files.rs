@@ -25,44 +25,54 @@ pub(crate) const IDENTITY: &str = "IDENTITY";
 const UNFINISHED: &str = "OPTIONS.tmp";
 
 /// Returns the files of options in a directory, the newest last.
-fn all(fs: &dyn FileSystem, directory: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
+fn all(fs: &dyn FileSystem, directory: &Path) -> io::Result<Vec<(u32, PathBuf)>> {
     let names = match fs.list(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         listed => listed?,
     };
     let number = |name: &str| name.strip_prefix(PREFIX)?.parse::<u32>().ok();
-    let found = names.iter().filter_map(|name| Some((number(name)?.into(), directory.join(name))));
+    let found = names.iter().filter_map(|name| Some((number(name)?, directory.join(name))));
     let found = found.filter(|(_, path)| !fs.is_dir(path));
     let mut found: Vec<_> = found.collect();
     found.sort_unstable();
     Ok(found)
 }
 
-/// Returns the text of the newest file.
+/// Returns whether this library wrote a file of options.
+fn is_own(fs: &dyn FileSystem, path: &Path) -> bool {
+    fs.read(path).is_ok_and(|bytes| bytes.starts_with(MARK.as_bytes()))
+}
+
+/// Returns the files that this library wrote, the newest last.
+fn own(fs: &dyn FileSystem, directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let found = all(fs, directory)?.into_iter().map(|(_, path)| path);
+    Ok(found.filter(|path| is_own(fs, path)).collect())
+}
+
+/// Returns the text of the newest file that this library wrote.
 ///
 /// # Errors
 /// Fails if the file system does.
 pub(crate) fn newest(fs: &dyn FileSystem, directory: &Path) -> io::Result<Option<String>> {
-    let Some((_, path)) = all(fs, directory)?.pop() else { return Ok(None) };
+    let Some(path) = own(fs, directory)?.pop() else { return Ok(None) };
     Ok(Some(String::from_utf8_lossy(&fs.read(&path)?).into_owned()))
 }
 
-/// Returns whether a directory has a file of options that RocksDB wrote.
+/// Returns whether a directory has a file of options that this library did not write. It may be
+/// RocksDB's, or damaged.
 pub(crate) fn has_foreign(fs: &dyn FileSystem, directory: &Path) -> bool {
     let found = all(fs, directory).unwrap_or_default();
-    found.iter().any(|(_, path)| {
-        // A file that cannot be read may be RocksDB's.
-        fs.read(path).map_or(true, |bytes| !bytes.starts_with(MARK.as_bytes()))
-    })
+    found.iter().any(|(_, path)| !is_own(fs, path))
 }
 
-/// Removes all files of options, the identity, and then the directory if nothing else is in it.
+/// Removes this library's files of options, the identity, and then the directory if nothing else
+/// is in it.
 ///
 /// # Errors
 /// Fails if the file system does.
 pub(crate) fn remove_all(fs: &dyn FileSystem, directory: &Path) -> io::Result<()> {
-    let found = all(fs, directory)?;
-    found.iter().try_for_each(|(_, path)| fs.remove(path))?;
+    let found = own(fs, directory)?;
+    found.iter().try_for_each(|path| fs.remove(path))?;
     if found.is_empty() {
         return Ok(());
     }
@@ -82,10 +92,10 @@ pub(crate) fn store(fs: &dyn FileSystem, directory: &Path, text: &str) -> io::Re
     if newest(fs, directory)?.as_deref() == Some(text) {
         return Ok(());
     }
-    let older = all(fs, directory)?;
-    let number = older.last().map_or(0, |(number, _)| *number) + 1;
+    let older = own(fs, directory)?;
+    let number = all(fs, directory)?.last().map_or(0, |(number, _)| *number).saturating_add(1);
     write_whole(fs, directory, &directory.join(format!("{PREFIX}{number:06}")), text)?;
-    older.iter().try_for_each(|(_, path)| fs.remove(path))
+    older.iter().try_for_each(|path| fs.remove(path))
 }
 
 /// Writes a file of this library's own, durably, and whole or not at all.

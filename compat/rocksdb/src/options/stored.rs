@@ -51,9 +51,8 @@ pub(crate) fn text_of(
 
 /// Returns the lines about the options that the file of events begins with.
 pub(crate) fn info_log_text(options: &rocksdb_options_t) -> String {
-    let mut text = String::from("RocksDB version: 10.4.2, as foldb has it\n");
     // The library takes its memory from the system's allocator.
-    text += "Jemalloc supported: 0\n";
+    let mut text = String::from("Jemalloc supported: 0\n");
     for (name, value) in options.values.texts() {
         text += &format!("Options.{}: {}\n", names::in_texts(name), as_number(&value));
     }

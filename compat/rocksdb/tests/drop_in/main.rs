@@ -25,6 +25,8 @@ mod bindings;
 mod install;
 mod library;
 mod options;
+#[path = "../../../drop_in/printed.rs"]
+mod printed;
 mod program;
 mod programs;
 mod sanitizer;

@@ -184,7 +184,8 @@ impl Db {
     /// write to the database meanwhile.
     ///
     /// # Errors
-    /// As [`Db::open_read_only`], apart from those of comparators, operators, tables and logs.
+    /// `DatabaseMissing`, `ForeignDatabase`, `RestoreUnfinished`; `InvalidArgument` for `options`;
+    /// `Corruption`; `Locked` if writers changed the manifest too quickly to be read.
     ///
     /// # Example
     /// ```

@@ -30,6 +30,8 @@ pub(super) struct WrittenSlice {
     pub(super) slice: FinishedSlice,
     /// Holds the inputs.
     version: Arc<Version>,
+    /// The tables that the slice took keys from: level and number.
+    inputs: Vec<(usize, u64)>,
     /// When the slice began.
     start: Duration,
     /// The newest of the snapshots that the slice heeds; 0 if it heeds none.
@@ -183,9 +185,12 @@ impl Core {
                 let after = version.apply(&slice.edits, &*keyspace.comparator, &Arc::default())?;
                 job.check_progress(&version, &after, &*keyspace.comparator)?;
             }
-            Ok(slice)
+            Ok(slice.map(|slice| {
+                let inputs = slice.inputs(&version, &*keyspace.comparator).collect();
+                (slice, inputs)
+            }))
         })?;
-        let Some(mut slice) = slice else { return Ok(None) };
+        let Some((mut slice, inputs)) = slice else { return Ok(None) };
         count_slice(&self.totals, job.output_level, &slice);
         self.tell_failures(keyspace, &slice.failures);
         if let Some(error) = slice.filtered.failure.take() {
@@ -193,7 +198,7 @@ impl Core {
         }
         let (keyspace, job) = (Arc::clone(keyspace), job.clone());
         let newest_snapshot = snapshots.last().copied().unwrap_or(0);
-        Ok(Some(WrittenSlice { keyspace, job, slice, version, start, newest_snapshot }))
+        Ok(Some(WrittenSlice { keyspace, job, slice, version, inputs, start, newest_snapshot }))
     }
 
     /// Adds slices to the trees of their keyspaces, which differ, in one edit. Those of keyspaces
@@ -235,10 +240,9 @@ impl Core {
 
     /// Returns the event of a slice. The slice no longer holds the old version.
     fn event_of(&self, written: WrittenSlice) -> Event {
-        let WrittenSlice { keyspace, job, slice, version, start, .. } = written;
-        let inputs = slice.inputs(&version, &*keyspace.comparator);
-        let inputs = inputs.map(|(level, number)| (level, self.names.table(number))).collect();
+        let WrittenSlice { keyspace, job, slice, version, inputs, start, .. } = written;
         drop(version);
+        let path = |(level, number)| (level, self.names.table(number));
         Event::Compaction {
             keyspace: Arc::clone(&keyspace.name),
             reason: job.reason,
@@ -247,7 +251,7 @@ impl Core {
             bytes_written: slice.bytes_written,
             records_in: slice.counts.records_in,
             records_out: slice.counts.records_out,
-            inputs,
+            inputs: inputs.into_iter().map(path).collect(),
             outputs: slice.new_tables().map(|number| self.names.table(number)).collect(),
             duration: self.options.env.clock.now() - start,
         }

@@ -509,6 +509,53 @@ fn a_comparator_gone_wrong_harms_its_own_keyspace_only() {
     }
 }
 
+/// The order of bytes, which panics once a number of calls is used up.
+#[derive(Debug)]
+struct PanicsAfter(AtomicU64);
+
+impl Comparator for PanicsAfter {
+    fn name(&self) -> &str {
+        "test.panics_after"
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        let left = self.0.fetch_sub(1, Relaxed);
+        assert!(left > 0, "the calls are used up");
+        a.cmp(b)
+    }
+
+    fn bytewise_order(&self) -> bool {
+        false
+    }
+
+    fn bytewise_equality(&self) -> bool {
+        true
+    }
+}
+
+/// A panic while the event of a slice was filled once ended the thread of the compaction.
+#[test]
+fn a_comparator_may_panic_at_every_call_of_a_compaction() {
+    let compacted = |calls: u64| {
+        let comparator = Arc::new(PanicsAfter(u64::MAX.into()));
+        let own = Options { comparators: vec![comparator.clone()], ..options(&MemFs::new()) };
+        let db = Db::open(PATH, own).unwrap();
+        let settings =
+            KeyspaceOptions { comparator: Some(comparator.clone()), ..KeyspaceOptions::default() };
+        let keyspace = db.create_keyspace("bad", settings).unwrap();
+        for value in ["1", "2"] {
+            ["a", "b", "c"].iter().for_each(|key| keyspace.put(key, value).unwrap());
+            db.flush().unwrap();
+        }
+        comparator.0.store(calls, Relaxed);
+        let outcome = catch(|| keyspace.compact(..)).expect("no panic leaves the engine");
+        comparator.0.store(u64::MAX, Relaxed);
+        !is_forgiven(outcome)
+    };
+    let calls = (0..10_000).find(|&calls| compacted(calls)).expect("it ends");
+    assert!(calls > 10, "{calls} calls");
+}
+
 /// Returns a database without workers whose keyspace `moody` failed in a flush, with that keyspace.
 fn with_a_failed_keyspace(before: impl Fn(&Db, &Keyspace)) -> (Db, Keyspace) {
     let fs = MemFs::new();

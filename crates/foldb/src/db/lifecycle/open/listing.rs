@@ -21,6 +21,7 @@ pub struct KeyspaceInfo {
 
 /// Lists the keyspaces, in the order of their names.
 pub(crate) fn list_keyspaces(path: &Path, mut options: Options) -> Result<Vec<KeyspaceInfo>> {
+    options.error_if_exists = false;
     let names = find(path, &mut options)?;
     let (stored, _) = undisturbed(path, || stored(&options, &names))?;
     let mut all: Vec<_> = stored.keyspaces.values().map(|own| own.info()).collect();
