@@ -14,6 +14,7 @@
 use crate::compaction::policy::decision::Pick;
 use crate::compaction::policy::settings::Policy;
 use crate::compaction::policy::shape::{CutRange, RunningJob, TreeShape};
+use crate::compaction::policy::shortage::{self, Shortage};
 use crate::compaction::policy::{damage, reads, rest, whole};
 use crate::key::Comparator;
 
@@ -28,8 +29,8 @@ pub(crate) struct Signals<'a> {
     pub losses: &'a [Loss],
     /// Whether no write has come for a while.
     pub is_idle: bool,
-    /// Whether the disk is full, so that jobs that drop records come before those for the shape.
-    pub lacks_space: bool,
+    /// Set if the disk is full. Jobs that drop records then come before those for the shape.
+    pub shortage: Option<Shortage<'a>>,
 }
 
 /// The time that reads lost for want of one kind of job.
@@ -119,10 +120,15 @@ impl Policy {
             let verdict = whole::into_one_run(&picker, range);
             return Decision { verdict, prices: Vec::new() };
         }
-        if signals.lacks_space
-            && let Some(pick) = rest::at_rest(&picker)
-        {
-            return Decision { verdict: Verdict::Run(Urgency::Idle, pick), prices: Vec::new() };
+        if let Some(shortage) = &signals.shortage {
+            let freeing = shortage::freeing(&picker, shortage).map(|pick| (Urgency::Idle, pick));
+            let urgent = || {
+                let (urgency, pick) = self.most_urgent(&picker)?;
+                shortage.allows(&pick).then_some((Urgency::Needed(urgency), pick))
+            };
+            let job = freeing.or_else(urgent);
+            let verdict = job.map_or(Verdict::Rest, |(urgency, pick)| Verdict::Run(urgency, pick));
+            return Decision { verdict, prices: Vec::new() };
         }
         if let Some((urgency, pick)) = self.most_urgent(&picker) {
             let verdict = Verdict::Run(Urgency::Needed(urgency), pick);

@@ -33,6 +33,7 @@ mod released;
 mod rest;
 mod settings;
 mod shape;
+mod shortage;
 mod slices;
 mod sorted;
 mod staging;
@@ -52,6 +53,7 @@ pub(crate) use decision::{JobKind, OutputRun, Pick};
 pub(crate) use reads::BYTES_PER_GONE;
 pub(crate) use settings::Policy;
 pub(crate) use shape::{CutRange, Damage, RunShape, RunningJob, TableShape, TreeShape};
+pub(crate) use shortage::Shortage;
 
 use decision::{Need, Picker};
 use settings::LevelKind;

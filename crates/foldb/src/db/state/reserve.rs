@@ -10,6 +10,8 @@ pub(crate) struct Reserve {
     bytes: AtomicU64,
     /// Whether the reserve was given back to the disk. Set under the writer lock.
     is_open: AtomicBool,
+    /// Whether a flush uses the part that deletes leave. Set under the lock of the directory.
+    is_lent: AtomicBool,
     /// Whether a worker should look whether the file is large enough.
     is_due: AtomicBool,
     /// The bytes of logs at which a writer asks for the next look.
@@ -33,6 +35,7 @@ impl Reserve {
         Reserve {
             bytes: AtomicU64::new(bytes),
             is_open: AtomicBool::new(false),
+            is_lent: AtomicBool::new(false),
             is_due: AtomicBool::new(true),
             next_look: AtomicU64::new(first_look),
             used_up_at: AtomicU64::new(0),
@@ -57,6 +60,15 @@ impl Reserve {
 
     pub(crate) fn set_open(&self, is_open: bool) {
         self.is_open.store(is_open, Ordering::Release);
+    }
+
+    /// Returns whether a flush uses the part that deletes leave.
+    pub(crate) fn is_lent(&self) -> bool {
+        self.is_lent.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_lent(&self, is_lent: bool) {
+        self.is_lent.store(is_lent, Ordering::Release);
     }
 
     /// Returns whether a reserve of this many bytes is worth a file, and larger by a quarter than

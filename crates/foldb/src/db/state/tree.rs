@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::compaction::job::Job;
-use crate::compaction::policy::DeadShare;
+use crate::compaction::policy::{CutRange, DeadShare};
 use crate::db::state::damage::DamagedPart;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::fold::stamp::{Moment, NEVER};
@@ -107,6 +107,8 @@ pub(crate) struct KeyspaceTree {
     pub(crate) dead_share: DeadShare,
     /// Whether the policy picked nothing at the last check, and nothing has changed since.
     pub(crate) settled: bool,
+    /// Ranges whose compaction gave no space back on a full disk. Nothing has changed since.
+    pub(crate) fruitless: Vec<CutRange>,
     /// The last time up to which the policy knows what has expired.
     expired_through: Moment,
 }
@@ -126,6 +128,7 @@ impl KeyspaceTree {
             flushed_through,
             dead_share,
             settled,
+            fruitless: Vec::new(),
             expired_through,
         }
     }

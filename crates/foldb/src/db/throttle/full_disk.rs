@@ -14,10 +14,14 @@
 //!
 //! Deletes leave half of the reserve to flushes, without which their space never comes back, and to
 //! the next open of the database, which begins a log and a manifest. While the reserve is open,
-//! memtables are flushed early and with the deletes in them, and compactions write small tables and
-//! run as in an idle database.
+//! memtables are flushed early and with the deletes in them. Compactions wait for flushes, and then
+//! run where they drop the most. A slice that takes more space than it gives back is dropped.
 //!
-//! Invariants: a write that passes while the reserve is open is a delete. The file changes only
+//! Before that, while the reserve is whole, compactions leave waiting flushes the space for their
+//! tables. Otherwise the flushes could meet a disk with less space than even the reserve has.
+//!
+//! Invariants: a write that passes while the reserve is open is a delete. No installed slice of a
+//! compaction leaves less space than it found while the reserve is open. The file changes only
 //! while the database has the directory's lock. A file system that does not tell its free space
 //! has no reserve.
 
@@ -44,6 +48,8 @@ const PART_FOR_OPEN: u64 = 2;
 /// The part of the free space that one table of background work may take, and the least that it may
 /// take however full the disk is.
 const PART_FOR_TABLE: u64 = 4;
+/// The part while the reserve is open. A slice then gives back what it takes, or is dropped.
+const PART_IN_RESERVE: u64 = 2;
 const SMALLEST_TABLE: u64 = 64 << 10;
 /// Sealed memtables that may wait beyond the usual number while the reserve is open. They hold few
 /// deletes each.
@@ -102,6 +108,11 @@ impl Core {
     ) -> Result<WriterGuard<'a, WriterState>> {
         let mut waited = None;
         let ask = |writer: &mut WriterState| {
+            if self.reserve.is_lent() {
+                // A delete that takes the space of the flush now would block all later ones.
+                let reason = "a flush uses what the reserve has left";
+                return Err(Error::new(ErrorKind::NoSpace, format!("{reason}{ADVICE}")));
+            }
             if writer.log.is_closed() {
                 begin_log_after_close(self, writer)?;
             }
@@ -213,33 +224,44 @@ impl Core {
         self.reserve.set_open(true);
         // Some file systems free the blocks only with their next journal commit.
         let _best_effort = fs.sync_dir(self.names.directory());
-        let _best_effort = make_reserve(fs, &self.names, bytes / PART_FOR_OPEN);
+        self.keep_rest();
         drop(owned);
         self.background.forget_full_disk();
         self.runtime.workers().retry(self.member);
         true
     }
 
-    /// Flushes in the space that an open reserve keeps for the next open.
+    /// Flushes in the space that an open reserve keeps for the next open. Deletes wait meanwhile.
     pub(crate) fn with_rest_of_reserve<T>(&self, flush: impl FnOnce() -> T) -> T {
+        let fs = &*self.options.env.fs;
         let is_lent = self.reserve.is_open() && {
             let owned = self.ownership.hold();
-            let fs = &*self.options.env.fs;
+            self.reserve.set_lent(owned.is_some());
             owned.is_some() && empty_reserve(fs, &self.names).is_ok()
         };
         let flushed = flush();
         let owned = self.ownership.hold();
         if is_lent && owned.is_some() && self.reserve.is_open() {
-            let part = self.reserve.bytes() / PART_FOR_OPEN;
-            let _best_effort = make_reserve(&*self.options.env.fs, &self.names, part);
+            self.keep_rest();
         }
+        self.reserve.set_lent(false);
         flushed
+    }
+
+    /// Keeps the part of an open reserve that deletes leave, or as much of it as the disk has.
+    /// Holding the directory.
+    fn keep_rest(&self) {
+        let mut part = self.reserve.bytes() / PART_FOR_OPEN;
+        while part >= SMALLEST_TABLE
+            && make_reserve(&*self.options.env.fs, &self.names, part).is_err()
+        {
+            part /= 2;
+        }
     }
 
     /// Keeps a part of the reserve that an open on a full disk gave back, for the next one.
     pub(crate) fn keep_part_of_reserve(&self) {
-        let part = self.reserve.bytes() / PART_FOR_OPEN;
-        let _best_effort = make_reserve(&*self.options.env.fs, &self.names, part);
+        self.keep_rest();
         let wanted = self.settings.space_reserve.min(self.stored_bytes() / PART);
         self.reserve.set_bytes(wanted.max(self.reserve.bytes()));
         self.events.tell(&Event::DiskFull { reserve: self.reserve.bytes() });
@@ -290,10 +312,18 @@ impl Core {
         self.events.tell(&Event::DiskHasSpace);
     }
 
-    /// Returns whether compactions leave the space of the open reserve to flushes. A flush frees
-    /// its logs, and brings deletes to the tables.
+    /// Returns whether compactions leave the space of the open reserve, or the last space before
+    /// it, to flushes. A flush frees its logs, and brings deletes to the tables.
     pub(crate) fn spares_room_for_flushes(&self) -> bool {
-        self.reserve.is_open() && self.sealed.len() > 0
+        let is_short = || self.reserve.is_open() || self.room_for_compactions() < SMALLEST_TABLE;
+        self.sealed.len() > 0 && is_short()
+    }
+
+    /// Returns how many bytes of the disk compactions may take: those that no waiting flush needs.
+    /// A flush writes about as many bytes as its logs have.
+    fn room_for_compactions(&self) -> u64 {
+        let free = self.free_space().unwrap_or(u64::MAX);
+        free.saturating_sub(self.background.sealed_log_bytes())
     }
 
     /// Returns whether the log takes as much of the open reserve as it may before it is replaced.
@@ -350,12 +380,26 @@ impl Core {
         self.logs.active()?.free_space()
     }
 
-    /// Returns the bytes after which a table of background work ends: fewer on a disk that is
-    /// almost full. The inputs of a compaction go after its output has come.
-    pub(crate) fn target_file_size(&self) -> u64 {
+    /// Returns the bytes after which a table of a flush ends: fewer on a disk that is almost full.
+    pub(crate) fn flushed_file_size(&self) -> u64 {
+        self.file_size_within(self.free_space().unwrap_or(u64::MAX))
+    }
+
+    /// Returns the bytes after which a table of a compaction ends. The inputs of a compaction go
+    /// after its output has come.
+    pub(crate) fn compacted_file_size(&self) -> u64 {
+        self.file_size_within(self.room_for_compactions())
+    }
+
+    fn file_size_within(&self, room: u64) -> u64 {
         let usual = self.settings.tree.target_file_size;
-        let free = self.free_space().unwrap_or(u64::MAX);
-        usual.min((free / PART_FOR_TABLE).max(SMALLEST_TABLE))
+        let part = if self.reserve.is_open() { PART_IN_RESERVE } else { PART_FOR_TABLE };
+        usual.min((room / part).max(SMALLEST_TABLE))
+    }
+
+    /// Returns how many bytes a slice of a compaction may write, if the disk is full.
+    pub(crate) fn room_of_shortage(&self) -> Option<u64> {
+        self.reserve.is_open().then(|| self.compacted_file_size())
     }
 
     /// Returns how many sealed memtables may wait for their flush, and 1 more.

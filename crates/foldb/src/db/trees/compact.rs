@@ -1,5 +1,6 @@
 //! The database's part in compaction: it chooses the next job, and installs slices.
 
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::tree::Claim;
 use crate::db::state::tree::{KeyspaceTree, Tree};
 use crate::db::trees::install::install_unless_seen;
-use crate::db::trees::schedule::Asks;
+use crate::db::trees::schedule::{Asks, cuts_of};
 use crate::error::Result;
 use crate::events::Event;
 use crate::fold::stamp::{Moment, NEVER, moment_of};
@@ -39,6 +40,20 @@ pub(super) struct WrittenSlice {
 }
 
 impl WrittenSlice {
+    /// Returns whether the files that the slice replaces have at least the bytes that it wrote.
+    /// Readers of the old version may still hold them for a while.
+    fn gives_space_back(&self) -> Result<bool> {
+        let comparator = &*self.keyspace.comparator;
+        let after = self.keyspace.guarded("a compaction", || {
+            self.version.apply(&self.slice.edits, comparator, &Arc::default())
+        })?;
+        let kept: HashSet<u64> = after.tables().map(|table| table.file.number).collect();
+        let files = self.version.tables().map(|table| (table.file.number, table.file.len));
+        let gone: BTreeMap<u64, u64> = files.filter(|(file, _)| !kept.contains(file)).collect();
+        let taken = self.slice.bytes_written + self.slice.segments.bytes;
+        Ok(gone.values().sum::<u64>() >= taken)
+    }
+
     /// Returns whether the caller's filter removed or changed something.
     fn is_filtered(&self) -> bool {
         self.slice.filtered.verdicts > 0
@@ -68,12 +83,12 @@ impl Core {
         }
         let seen = self.background.rest.news();
         // On a full disk, space must come back while deletes go on.
-        let lacks_space = self.reserve.is_open();
-        let as_idle = is_idle || self.background.is_rest_awaited() || lacks_space;
-        let asks = Asks { for_reads: true, is_idle: as_idle, lacks_space };
+        let room = self.room_of_shortage();
+        let as_idle = is_idle || self.background.is_rest_awaited() || room.is_some();
+        let asks = Asks { for_reads: true, is_idle: as_idle, room };
         let claim = self.pick(&mut tree, asks).or_else(|| self.pick_revealing(&tree, is_idle));
         debug_assert!(
-            claim.is_some() || self.stopped_for_nothing(&tree).is_none(),
+            claim.is_some() || room.is_some() || self.stopped_for_nothing(&tree).is_none(),
             "level 0 of keyspace {:?} stops writers, but the policy picks no job",
             self.stopped_for_nothing(&tree)
         );
@@ -119,13 +134,27 @@ impl Core {
     }
 
     /// Runs and installs the next slice of a job. Returns `false` if the job is done, if the
-    /// keyspace was dropped or has failed, or if the database closes.
+    /// keyspace was dropped or has failed, if the database closes, or if the disk is full and the
+    /// slice gives no space back.
     pub(crate) fn job_step(&self, claim: &mut Claim) -> Result<bool> {
         let _dropping = self.background.locks.drop_expired();
         let Some(slice) = self.write_slice(claim, None)? else { return Ok(false) };
+        if self.reserve.is_open() && claim.job.called.is_none() && !slice.gives_space_back()? {
+            self.note_fruitless(claim, slice);
+            return Ok(false);
+        }
         let are_installed = self.install_slices(vec![slice])?;
         claim.note_installed(are_installed);
         Ok(true)
+    }
+
+    /// Removes a slice that takes the last space of the disk. The policy tries other ranges.
+    fn note_fruitless(&self, claim: &Claim, written: WrittenSlice) {
+        let mut tree = self.lock_tree();
+        self.discard_slices(&[written], &tree);
+        if let Some(own) = tree.keyspaces.get_mut(&claim.keyspace.id) {
+            own.fruitless.push(cuts_of(&claim.job.range));
+        }
     }
 
     /// Writes the next slice of a job, which the caller installs. Returns `None` as
@@ -171,7 +200,7 @@ impl Core {
             filters: keyspace.filters().filter(|_| *refusals < MOST_REFUSALS),
             next_number: &next_number,
             table_options: self.table_options(keyspace, job.output_level),
-            target_file_size: self.target_file_size(),
+            target_file_size: self.compacted_file_size(),
             memory: &memory,
             values: self.value_writer(keyspace, &next_number, &memory),
             later,
@@ -293,7 +322,8 @@ fn count_slice(totals: &Totals, output_level: usize, slice: &FinishedSlice) {
 fn parts_of(core: &Core, claim: Claim, tree: &Tree) -> Vec<Claim> {
     let workers = core.runtime.workers();
     let mut most = core.settings.max_background_compactions;
-    if most < 2 {
+    // On a full disk, the space that a part needs may be what another one gives back.
+    if most < 2 || core.reserve.is_open() {
         return vec![claim];
     }
     if workers.are_running() {

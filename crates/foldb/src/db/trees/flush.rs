@@ -275,7 +275,7 @@ impl Core {
         let tombstones = tombstones_to_pass_on(keyspace, &folder, &mut records)?;
         output.set_tombstones(tombstones, &folder.older);
         records.seek_to_first()?;
-        let target_file_size = self.target_file_size();
+        let target_file_size = self.flushed_file_size();
         while records.valid() {
             if output.is_full(target_file_size, folder.memory_bytes()) {
                 output.cut_before(records.key())?;

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use crate::compaction::job::{Job, Moves};
 use crate::compaction::policy::{
     CutRange, Damage, JobKind, Loss, OutputRun, Pick, Policy, ReadJob, RunShape, RunningJob,
-    Signals, TableShape, TreeShape, Urgency, Verdict,
+    Shortage, Signals, TableShape, TreeShape, Urgency, Verdict,
 };
 use crate::db::core::Core;
 use crate::db::state::damage::DamagedPart;
@@ -59,8 +59,9 @@ pub(crate) struct Asks {
     pub(crate) for_reads: bool,
     /// Jobs for an idle database.
     pub(crate) is_idle: bool,
-    /// First the jobs that drop records, because the disk is full.
-    pub(crate) lacks_space: bool,
+    /// The bytes that one slice may write, if the disk is full. Jobs that drop records then come
+    /// first.
+    pub(crate) room: Option<u64>,
 }
 
 /// The job that the policy chose for a keyspace.
@@ -258,6 +259,11 @@ impl Core {
     }
 }
 
+/// Returns the range of a job, which begins and ends at cuts.
+pub(super) fn cuts_of(range: &KeyRange) -> CutRange {
+    CutRange { lo: range.lo.clone(), hi: range.hi.as_ref().map(|hi| Arc::clone(hi.key())) }
+}
+
 /// A database with less in its tables starts no thread for a job that is for an idle database. The
 /// program of such a small store may end within milliseconds, and the job saves it less.
 const SMALL: u64 = 256 << 10;
@@ -271,7 +277,7 @@ pub(super) fn begins_at_rest(core: &Core) -> bool {
     let (mut tree, seen) = (core.lock_tree(), core.background.rest.news());
     let is_used = core.time.is_used();
     let expires = is_used && tree.keyspaces.values().any(KeyspaceTree::has_ends);
-    let asks = Asks { for_reads: false, is_idle: !is_small(&tree), lacks_space: false };
+    let asks = Asks { for_reads: false, is_idle: !is_small(&tree), room: None };
     let is_at_rest = !expires
         && core.pick(&mut tree, asks).is_none()
         && core.pick_revealing(&tree, true).is_none();
@@ -321,8 +327,9 @@ impl KeyspaceTree {
     /// Returns the job that the policy chooses, and records the prices that the policy sets.
     fn choose(&self, refold: &Refold, losses: Vec<Loss>, asks: Asks) -> Option<Choice> {
         let jobs = self.running_jobs();
-        let Asks { is_idle, lacks_space, .. } = asks;
-        let signals = Signals { jobs: &jobs, caller: None, losses: &losses, is_idle, lacks_space };
+        let shortage = asks.room.map(|room| Shortage { room, fruitless: &self.fruitless });
+        let Asks { is_idle, .. } = asks;
+        let signals = Signals { jobs: &jobs, caller: None, losses: &losses, is_idle, shortage };
         let decision = self.ask(|policy, comparator| {
             Some(policy.choose(&self.shape(refold), &signals, comparator))
         })?;
@@ -440,10 +447,7 @@ impl KeyspaceTree {
         RunningJob {
             input_level: input_level.min().unwrap_or(job.output_level),
             output_level: job.output_level,
-            range: CutRange {
-                lo: job.range.lo.clone(),
-                hi: job.range.hi.as_ref().map(|hi| Arc::clone(hi.key())),
-            },
+            range: cuts_of(&job.range),
             remaining_bytes: tables.map(|table| table.bytes_within(comparator, &job.range)).sum(),
         }
     }

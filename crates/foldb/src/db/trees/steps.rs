@@ -107,6 +107,10 @@ impl Core {
         if self.spares_room_for_flushes() {
             let paused = self.background.paused_jobs.take_all();
             paused.into_iter().for_each(|job| self.end_job(&mut Some(job)));
+            // A few sealed memtables would wait for more, and refused writes bring no more.
+            if self.background.requests.flush.raise_first() {
+                self.wake();
+            }
             return Ok(false);
         }
         let paused = || self.background.paused_jobs.take_first();
@@ -243,7 +247,8 @@ impl Core {
             let mut tree = core.lock_tree();
             // While other threads write, the database does not become idle.
             let is_idle = core.published() == written;
-            let rest = Asks { for_reads: false, is_idle, lacks_space: false };
+            let room = core.room_of_shortage();
+            let rest = Asks { for_reads: false, is_idle: is_idle || room.is_some(), room };
             let is_idle = tree.keyspaces.values().all(|own| own.running.is_empty());
             let is_compacted = is_idle
                 && (core.settings.disable_auto_compactions

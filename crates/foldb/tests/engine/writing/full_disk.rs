@@ -96,10 +96,14 @@ fn wait_for_space(db: &Db, fs: &MemFs) {
     assert_eq!(*db.get(key(7)).unwrap().unwrap(), *value(7));
 }
 
-fn delete_all(db: &Db, count: usize) {
+fn delete_first(db: &Db, count: usize) {
     for n in 0..count {
         db.delete(key(n)).unwrap_or_else(|error| panic!("delete {n} of {count}: {error}"));
     }
+}
+
+fn delete_all(db: &Db, count: usize) {
+    delete_first(db, count);
     let left = db.iter().unwrap().next().map(|entry| entry.unwrap().0.to_vec());
     assert_eq!(left, None);
 }
@@ -134,6 +138,31 @@ fn a_full_disk_is_emptied_by_the_drop_of_a_keyspace() {
     drop(old);
     db.drop_keyspace("old").unwrap();
     wait_for_space(&db, &fs);
+}
+
+/// Small buffers make many logs and tables. All of them want the last space at the same time:
+/// flushes, compactions and the logs of the deletes.
+#[test]
+fn a_disk_of_many_small_tables_is_emptied_and_filled_again() {
+    for _ in 0..3 {
+        let fs = small_disk();
+        let small = Options { write_buffer_size: 128 << 10, ..options(&fs) };
+        let db = Db::open(PATH, small.clone()).unwrap();
+        let count = fill(&db.keyspace("default").unwrap());
+        delete_first(&db, count / 2);
+        drop(db);
+        let db = Db::open(PATH, small).unwrap();
+        delete_all(&db, count);
+        let start = Instant::now();
+        for n in 0..count / 2 {
+            while let Err(error) = db.put(key(n), value(n)) {
+                assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+                assert!(start.elapsed() < SOON, "put {n} of {count}: {error}");
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
+        assert_eq!(db.iter().unwrap().count(), count / 2);
+    }
 }
 
 /// Closes a database with a reserve, whose keyspace `old` has overlapping tables, and opens it when

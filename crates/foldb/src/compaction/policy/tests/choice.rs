@@ -5,7 +5,9 @@ use std::sync::Arc;
 use crate::compaction::policy::choose::Decision;
 use crate::compaction::policy::tests::drawing::Drawing;
 use crate::compaction::policy::tests::policy;
-use crate::compaction::policy::{CutRange, Loss, Policy, ReadJob, Signals, Urgency, Verdict};
+use crate::compaction::policy::{
+    CutRange, Loss, Policy, ReadJob, Shortage, Signals, Urgency, Verdict,
+};
 use crate::key::BytewiseComparator;
 use crate::settings::CompactionPreset;
 
@@ -95,6 +97,41 @@ fn the_trees_own_need_comes_before_reads_and_a_caller_before_all() {
     assert!(decision.prices.is_empty(), "no price was looked for");
     let decision = choose(&drawn, Signals { caller: Some(&CutRange::ALL), ..signals });
     assert_eq!(urgency(&decision), Some(Urgency::Called));
+}
+
+/// The picks on a full disk, each of which turns out to give no space back.
+fn trials(drawn: &(Policy, Drawing), most: usize) -> Vec<CutRange> {
+    let mut fruitless = Vec::new();
+    while fruitless.len() < most {
+        let shortage = Some(Shortage { room: 32 << 20, fruitless: &fruitless });
+        let decision = choose(drawn, Signals { shortage, ..Signals::default() });
+        let Verdict::Run(_, pick) = decision.verdict else { break };
+        assert!(!fruitless.contains(&pick.range), "{:?} was tried", pick.range);
+        fruitless.push(pick.range);
+    }
+    fruitless
+}
+
+#[test]
+fn on_a_full_disk_the_range_with_the_most_dead_bytes_comes_first_and_none_comes_twice() {
+    let drawn = tree(&["dead 0", "L3: 3[m-o 40 d90] 2[g-i 64]", "L4: 1[a-f 64, g-l 64, m-z 64]"]);
+    let tried = trials(&drawn, usize::MAX);
+    let begins: Vec<_> = tried.iter().map(|range| range.lo.as_deref()).collect();
+    assert_eq!(begins, [Some(&b"m"[..]), Some(b"g")], "nothing lies over the first table");
+}
+
+#[test]
+fn on_a_full_disk_a_tree_without_a_last_level_has_slices_too() {
+    let drawn = tree(&["L0: 2[a-z 1 d90] 1[a-f 64, g-l 64, m-z 64]"]);
+    assert!(trials(&drawn, 2).iter().all(|range| *range != CutRange::ALL));
+}
+
+#[test]
+fn on_a_full_disk_trials_end() {
+    let tables: Vec<String> = (b'a'..=b'z').map(|c| format!("{0}-{0} 64", c as char)).collect();
+    let drawn = tree(&["L3: 2[a-z 9 d50]", &format!("L4: 1[{}]", tables.join(", "))]);
+    let tried = trials(&drawn, usize::MAX).len();
+    assert!((2..26).contains(&tried), "{tried}");
 }
 
 #[test]
