@@ -85,4 +85,6 @@ mod planting {
 
 #[cfg(all(debug_assertions, feature = "internals"))]
 pub use planting::{fail_mappings, plant_everywhere};
-pub(crate) use planting::{mappings_fail, planted};
+#[cfg(unix)]
+pub(crate) use planting::mappings_fail;
+pub(crate) use planting::planted;

@@ -61,8 +61,8 @@ pub use append_only::{
 };
 pub use clock::{Clock, ManualClock, SystemClock, nap, thread_cpu_time};
 pub use fs::{
-    CheckPlace, DirectoryLost, FileLock, FileSystem, Holder, LockHeld, Place, RandomAccessFile,
-    WritableFile,
+    CheckPlace, DirectoryLost, FileLock, FileSystem, Holder, LockHeld, NothingDone, Place,
+    RandomAccessFile, WritableFile,
 };
 pub use held::HeldFs;
 pub use mem::MemFs;
