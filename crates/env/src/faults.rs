@@ -85,6 +85,4 @@ mod planting {
 
 #[cfg(all(debug_assertions, feature = "internals"))]
 pub use planting::{fail_mappings, plant_everywhere};
-#[cfg(unix)]
-pub(crate) use planting::mappings_fail;
-pub(crate) use planting::planted;
+pub(crate) use planting::{mappings_fail, planted};

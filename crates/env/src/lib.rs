@@ -28,11 +28,12 @@
 
 pub mod append_only;
 pub mod clock;
-// Only `posix` has deliberate bugs.
+// Most deliberate bugs are those of `posix`.
 #[cfg_attr(not(unix), allow(unused))]
 #[cfg(not(feature = "internals"))]
 #[allow(unreachable_pub)]
 mod faults;
+#[cfg_attr(not(unix), allow(unused))]
 #[cfg(feature = "internals")]
 pub mod faults;
 pub mod fs;
