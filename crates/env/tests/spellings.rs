@@ -57,10 +57,7 @@ fn a_path_may_have_more_than_260_characters() {
         assert_eq!(PortableFs.read(&current).unwrap(), text.as_bytes());
     }
     let held = PortableFs.lock(&deep.join("LOCK")).unwrap();
-    assert_eq!(
-        PortableFs.lock(&deep.join("LOCK")).unwrap_err().kind(),
-        ErrorKind::WouldBlock
-    );
+    assert_eq!(PortableFs.lock(&deep.join("LOCK")).unwrap_err().kind(), ErrorKind::WouldBlock);
     drop(held);
     PortableFs.remove(&deep.join("LOCK")).unwrap();
     PortableFs.remove(&current).unwrap();
