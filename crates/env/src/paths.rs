@@ -116,9 +116,9 @@ impl PathClaim {
     }
 }
 
-/// Returns one spelling of a directory for all of its spellings. Some disks of Windows (in memory, or
-/// mounted by a program) do not tell it. The claim then covers this spelling only, and the lock of
-/// the file excludes the others.
+/// Returns one spelling of a directory for all of its spellings. Some disks of Windows (in memory,
+/// or mounted by a program) do not tell it. The claim then covers this spelling only, and the lock
+/// of the file excludes the others.
 fn resolved(directory: &Path) -> io::Result<PathBuf> {
     directory.canonicalize().or_else(|error| match cfg!(windows) && directory.is_dir() {
         true => absolute(directory),

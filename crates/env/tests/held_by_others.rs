@@ -13,7 +13,7 @@ use foldb_env::{FileSystem, NothingDone, PortableFs};
 
 /// As virus scanners and copy tools open a file: others may read and write it.
 const READ_AND_WRITE: u32 = 1 | 2;
-/// Nobody else may open the file.
+/// No other program may open the file.
 const NOTHING: u32 = 0;
 
 /// Opens a file as another program does. Windows does not care which process holds it.

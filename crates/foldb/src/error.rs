@@ -175,8 +175,8 @@ impl Error {
         error
     }
 
-    /// Returns whether the failed call of the system surely changed nothing, because another program
-    /// holds the file.
+    /// Returns whether the failed call of the system surely changed nothing, because another
+    /// program holds the file.
     pub(crate) fn did_nothing(&self) -> bool {
         self.0.source.as_deref().is_some_and(NothingDone::is_why)
     }

@@ -134,8 +134,8 @@ mod tests {
         }
     }
 
-    /// The order in which a thread destroys its values is open, so one lies on each side. On Windows
-    /// the order may depend on earlier threads, and both may lie on one side.
+    /// The order in which a thread destroys its values is open, so one lies on each side. On
+    /// Windows the order may depend on earlier threads, and both may lie on one side.
     #[test]
     fn a_thread_that_ends_is_in_no_callback() {
         thread_local! {

@@ -4,8 +4,8 @@
 //! identity of two files on Windows. So the holder gives its file a random modification time. If
 //! the file under the name has the same time, it is the same file. Nothing else uses that time.
 //!
-//! Windows locks the bytes of a file against everybody: while a database is open, no other program
-//! can read its `LOCK`, which is empty.
+//! Windows lets no other program read a locked file: while a database is open, a program that
+//! copies its directory fails at `LOCK`, which is empty.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::hash::{BuildHasher, RandomState};

@@ -6,8 +6,8 @@
 //! - The log is written by system calls: this module maps nothing, and announces no read to the
 //!   system. Windows neither truncates a mapped file nor lets another program do so.
 //! - A call waits for about a second for a program that holds the file (`patience`).
-//! - `sync_dir` asks Windows to flush the directory. A file system that refuses keeps only the order
-//!   of its journal: a power loss may take back the last creations and removals. Renames are
+//! - `sync_dir` asks Windows to flush the directory. A file system that refuses keeps only the
+//!   order of its journal: a power loss may take back the last creations and removals. Renames are
 //!   written through, so they last.
 //! - The file systems of Windows reserve blocks up to the length of a file, so a preallocation sets
 //!   the length.

@@ -15,7 +15,7 @@ use std::time::Duration;
 use crate::clock::nap;
 use crate::fs::NothingDone;
 
-/// `ERROR_ACCESS_DENIED`: also what the system says of a removed file that a program still has open.
+/// `ERROR_ACCESS_DENIED`: also said of a removed file that a program still has open.
 const ACCESS_DENIED: i32 = 5;
 /// `ERROR_SHARING_VIOLATION`.
 const SHARING_VIOLATION: i32 = 32;

@@ -5,8 +5,8 @@
 //! call (SMB and other network disks, disks mounted through a library). A plain `fsync` is then all
 //! they offer. Without it, no database could be written there.
 //!
-//! Invariant: after an error that may stand for lost bytes, no second sync hides it. Only a refusal,
-//! which comes before any work, leads to the plain call.
+//! Invariant: after an error that may stand for lost bytes, no second sync hides it. Only a
+//! refusal, which comes before any work, leads to the plain call.
 
 use std::fs::File;
 use std::io;

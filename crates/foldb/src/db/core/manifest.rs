@@ -78,8 +78,8 @@ impl Core {
     /// Begins a new manifest that describes the current state, and removes the old one.
     ///
     /// # Errors
-    /// If the new manifest cannot be created, or another program holds `CURRENT`, nothing changes. If
-    /// it is unknown which of the two manifests is in force, the database is poisoned.
+    /// If the new manifest cannot be created, or another program holds `CURRENT`, nothing changes.
+    /// If it is unknown which of the two manifests is in force, the database is poisoned.
     pub(crate) fn begin_manifest(&self, tree: &mut Tree) -> Result<()> {
         self.check_lock()?;
         let number = self.new_file_number();

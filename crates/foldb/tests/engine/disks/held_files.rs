@@ -159,7 +159,7 @@ mod by_share_modes {
 
     /// Others may read and write the file.
     const READ_AND_WRITE: u32 = 1 | 2;
-    /// Nobody else may open the file.
+    /// No other program may open the file.
     const NOTHING: u32 = 0;
 
     fn options() -> Options {
@@ -263,6 +263,6 @@ mod by_share_modes {
         let tables = read_dir(&path).unwrap().filter(|entry| {
             entry.as_ref().unwrap().path().extension().is_some_and(|ending| ending == "tbl")
         });
-        assert_eq!(tables.count(), 1, "nobody holds the replaced tables");
+        assert_eq!(tables.count(), 1, "no program holds the replaced tables");
     }
 }
