@@ -11,6 +11,8 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use foldb::env::Env;
+
 use crate::exit::{Exit, Outcome};
 use crate::location::shown;
 use crate::new_file::is_name_of;
@@ -166,12 +168,9 @@ fn check_outside(to: &Path, from: &Path) -> Outcome {
 
 /// Makes the names in a directory durable.
 pub(crate) fn sync_directory(path: &Path) -> Outcome {
-    // Only Unix opens directories as files.
-    if !cfg!(unix) {
-        return Ok(());
-    }
-    File::open(path)
-        .and_then(|directory| directory.sync_all())
+    Env::system()
+        .fs
+        .sync_dir(path)
         .map_err(|error| Exit::failed(format!("cannot sync {}: {error}", shown(path))))
 }
 

@@ -47,7 +47,8 @@ pub trait FileSystem: Debug + Send + Sync {
     /// Renames a file within one directory, replacing the target. Atomic; durable after `sync_dir`.
     ///
     /// # Errors
-    /// `InvalidInput` if the two paths have different directories.
+    /// `InvalidInput` if the two paths have different directories. [`NothingDone`], wrapped, if the
+    /// target surely is what it was. After any other error, it may be either file.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Gives the file at `from` a second name, in any directory of the same file system. Durable
     /// after `sync_dir` of the new name's directory.
@@ -57,6 +58,9 @@ pub trait FileSystem: Debug + Send + Sync {
     /// cannot link.
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Unlinks a file. Open handles continue to read it.
+    ///
+    /// # Errors
+    /// [`NothingDone`], wrapped, if the file surely still has its name.
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Creates a directory and its missing parents, durably: no sync of a parent is needed.
     fn create_dir_all(&self, path: &Path) -> io::Result<()>;
@@ -267,3 +271,31 @@ impl From<DirectoryLost> for io::Error {
         io::Error::other(lost)
     }
 }
+
+/// The error of a call that surely changed nothing, because another program holds the file. The
+/// same call succeeds once that program lets go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NothingDone {
+    /// What the system said.
+    pub refusal: String,
+}
+
+impl NothingDone {
+    /// Returns whether this is the reason of an error.
+    pub fn is_why(error: &io::Error) -> bool {
+        error.get_ref().is_some_and(|reason| reason.is::<NothingDone>())
+    }
+}
+
+impl fmt::Display for NothingDone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}: nothing was changed; another program, such as a virus scanner or a backup, may \
+             hold the file, so close it there or try again",
+            self.refusal
+        )
+    }
+}
+
+impl std::error::Error for NothingDone {}

@@ -28,11 +28,12 @@
 
 pub mod append_only;
 pub mod clock;
-// Only `posix` has deliberate bugs.
+// Most deliberate bugs are those of `posix`.
 #[cfg_attr(not(unix), allow(unused))]
 #[cfg(not(feature = "internals"))]
 #[allow(unreachable_pub)]
 mod faults;
+#[cfg_attr(not(unix), allow(unused))]
 #[cfg(feature = "internals")]
 pub mod faults;
 pub mod fs;
@@ -61,8 +62,8 @@ pub use append_only::{
 };
 pub use clock::{Clock, ManualClock, SystemClock, nap, thread_cpu_time};
 pub use fs::{
-    CheckPlace, DirectoryLost, FileLock, FileSystem, Holder, LockHeld, Place, RandomAccessFile,
-    WritableFile,
+    CheckPlace, DirectoryLost, FileLock, FileSystem, Holder, LockHeld, NothingDone, Place,
+    RandomAccessFile, WritableFile,
 };
 pub use held::HeldFs;
 pub use mem::MemFs;

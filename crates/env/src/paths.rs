@@ -108,12 +108,22 @@ pub(crate) struct PathClaim(PathBuf);
 impl PathClaim {
     pub(crate) fn take(path: &Path) -> io::Result<PathClaim> {
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-        let path = directory_of(path).canonicalize()?.join(name);
+        let path = resolved(directory_of(path))?.join(name);
         if !claimed().insert(path.clone()) {
             return Err(locked(&path, Holder::ThisProcess));
         }
         Ok(PathClaim(path))
     }
+}
+
+/// Returns one spelling of a directory for all of its spellings. Some disks of Windows (in memory,
+/// or mounted by a program) do not tell it. The claim then covers this spelling only, and the lock
+/// of the file excludes the others.
+fn resolved(directory: &Path) -> io::Result<PathBuf> {
+    directory.canonicalize().or_else(|error| match cfg!(windows) && directory.is_dir() {
+        true => absolute(directory),
+        false => Err(error),
+    })
 }
 
 impl Drop for PathClaim {

@@ -1,4 +1,5 @@
 //! Directories with symbolic links and pipes in place of files, and the modes of created files.
+#![cfg(unix)]
 
 use std::env;
 use std::fs;

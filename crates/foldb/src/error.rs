@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use foldb_env::DirectoryLost;
+use foldb_env::{DirectoryLost, NothingDone};
 
 /// The result of every fallible call.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -175,6 +175,12 @@ impl Error {
         error
     }
 
+    /// Returns whether the failed call of the system surely changed nothing, because another
+    /// program holds the file.
+    pub(crate) fn did_nothing(&self) -> bool {
+        self.0.source.as_deref().is_some_and(NothingDone::is_why)
+    }
+
     /// Makes the error of a call in a fork of the process that opened the database.
     #[cold]
     pub(crate) fn forked() -> Error {
@@ -316,9 +322,11 @@ impl std::error::Error for Error {
 
 /// Returns a copy of an [`io::Error`], which the standard library cannot clone.
 fn copy_of(error: &io::Error) -> io::Error {
-    match error.raw_os_error() {
-        Some(code) => io::Error::from_raw_os_error(code),
-        None => io::Error::new(error.kind(), error.to_string()),
+    let reason = error.get_ref().and_then(|reason| reason.downcast_ref::<NothingDone>());
+    match (error.raw_os_error(), reason) {
+        (Some(code), _) => io::Error::from_raw_os_error(code),
+        (None, Some(reason)) => io::Error::new(error.kind(), reason.clone()),
+        (None, None) => io::Error::new(error.kind(), error.to_string()),
     }
 }
 

@@ -164,7 +164,7 @@ pub mod env {
     pub use foldb_env::PosixFs;
     pub use foldb_env::{
         AppendOnlyFiles, AppendOnlyFs, AppendedFile, CheckPlace, Clock, DirectoryLost, Env,
-        FileLock, FileSystem, Holder, LockHeld, ManualClock, MemFs, Place, PortableFs,
+        FileLock, FileSystem, Holder, LockHeld, ManualClock, MemFs, NothingDone, Place, PortableFs,
         RandomAccessFile, ReadableFile, SCRATCH_NAME, Stepped, SystemClock, SystemThreads, Thread,
         ThreadBody, Threads, WritableFile, file_budget,
     };

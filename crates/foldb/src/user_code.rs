@@ -134,7 +134,8 @@ mod tests {
         }
     }
 
-    /// The order in which a thread destroys its values is open, so one lies on each side.
+    /// The order in which a thread destroys its values is open, so one lies on each side. On
+    /// Windows the order may depend on earlier threads, and both may lie on one side.
     #[test]
     fn a_thread_that_ends_is_in_no_callback() {
         thread_local! {
@@ -150,6 +151,8 @@ mod tests {
         ends.join().unwrap();
         let mut told: Vec<_> = receiver.iter().collect();
         told.sort_unstable();
-        assert_eq!(told, [(false, true), (true, false)]);
+        assert_eq!(told.len(), 2);
+        assert!(told.iter().all(|(gone, inside)| gone != inside), "{told:?}");
+        assert!(cfg!(windows) || told == [(false, true), (true, false)], "{told:?}");
     }
 }

@@ -2,13 +2,9 @@
 //! missing figure is `None` or empty.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use crate::results::Machine;
-
-/// Bytes of a block as `stat` counts them, whatever the file system's own blocks are.
-const STAT_BLOCK: u64 = 512;
 
 /// Describes the machine, with the file system that holds `directory`.
 pub fn machine(directory: &Path) -> Machine {
@@ -114,10 +110,24 @@ pub fn space(directory: &Path) -> Option<u64> {
         let Ok(metadata) = entry.metadata() else { continue };
         bytes += match metadata.is_dir() {
             true => space(&entry.path()).unwrap_or_default(),
-            false => metadata.blocks() * STAT_BLOCK,
+            false => allocated(&metadata),
         };
     }
     Some(bytes)
+}
+
+/// Returns the bytes of all blocks of a file.
+#[cfg(unix)]
+fn allocated(metadata: &fs::Metadata) -> u64 {
+    /// Bytes of a block as `stat` counts them, whatever the file system's own blocks are.
+    const STAT_BLOCK: u64 = 512;
+    std::os::unix::fs::MetadataExt::blocks(metadata) * STAT_BLOCK
+}
+
+/// Returns the length of a file: the standard library does not tell its blocks here.
+#[cfg(not(unix))]
+fn allocated(metadata: &fs::Metadata) -> u64 {
+    metadata.len()
 }
 
 #[cfg(test)]

@@ -3,6 +3,9 @@
 //! A lock counts only if its file still has the name. The standard library cannot compare the
 //! identity of two files on Windows. So the holder gives its file a random modification time. If
 //! the file under the name has the same time, it is the same file. Nothing else uses that time.
+//!
+//! Windows lets no other program read a locked file: while a database is open, a program that
+//! copies its directory fails at `LOCK`, which is empty.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::hash::{BuildHasher, RandomState};
@@ -69,6 +72,10 @@ mod tests {
         let old = File::create_new(&path).unwrap();
         assert!(has_name(&old, &path).unwrap());
         fs::remove_file(&path).unwrap();
+        if cfg!(windows) && fs::exists(&path).unwrap_or(true) {
+            eprintln!("this file system keeps the names of open files: nothing more was checked");
+            return;
+        }
         assert!(!has_name(&old, &path).unwrap());
         let new = File::create_new(&path).unwrap();
         assert!(!has_name(&old, &path).unwrap());

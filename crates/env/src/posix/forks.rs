@@ -27,7 +27,6 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering};
 
 use crate::faults::{Fault, planted};
 use crate::process::Process;
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 /// The word where the kernel wipes no page.
 static ORDINARY: AtomicU64 = AtomicU64::new(0);
@@ -54,6 +53,7 @@ pub(crate) fn word_of_process() -> &'static AtomicU64 {
 /// Maps a page that the kernel wipes in a forked child; `None` if it cannot.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn wiped_word() -> Option<&'static AtomicU64> {
+    use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
     let len = size_of::<AtomicU64>();
     // SAFETY: the kernel chooses the place of a new mapping of this process alone.
     let page = unsafe {

@@ -9,6 +9,7 @@
 //! Applications Recover from fsync Failures?", USENIX ATC 2020).
 
 mod descriptors;
+mod flush;
 #[allow(unsafe_code)]
 mod forks;
 mod lock;
@@ -109,7 +110,7 @@ impl FileSystem for PosixFs {
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        with_room(|| File::open(path))?.sync_all()
+        flush::sync_all(&with_room(|| File::open(path))?)
     }
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn FileLock>> {
@@ -163,7 +164,7 @@ impl WritableFile for PosixFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.0.sync_data()
+        flush::sync_data(&self.0)
     }
 
     fn has_name(&self) -> bool {
@@ -186,7 +187,7 @@ impl RandomAccessFile for PosixFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.0.sync_data()
+        flush::sync_data(&self.0)
     }
 
     fn will_need(&self, offset: u64, len: u64) {

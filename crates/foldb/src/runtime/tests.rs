@@ -96,8 +96,10 @@ fn open_tables_keep_to_the_budget() {
         Db::open(directory.path(), options).unwrap()
     };
     let key = |n: u64| format!("{:016x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    // Nearly every get opens a table, which takes 20 milliseconds under Wine.
+    let step = if cfg!(windows) { 310 } else { 31 };
     let read = |db: &Db| {
-        (0..KEYS).step_by(31).all(|n| *db.get(key(n)).unwrap().unwrap() == n.to_le_bytes())
+        (0..KEYS).step_by(step).all(|n| *db.get(key(n)).unwrap().unwrap() == n.to_le_bytes())
     };
     let roomy = open(64 << 20);
     (0..KEYS).for_each(|n| roomy.put(key(n), n.to_le_bytes()).unwrap());

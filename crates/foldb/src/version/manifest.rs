@@ -92,10 +92,8 @@ impl Manifest {
             if planted(Fault::LeaveAttempts) {
                 return Err(error);
             }
-            // Failed attempts must not fill a full disk. A file that cannot be removed does no
-            // harm.
-            let _best_effort = remove(&**fs, &path, Proof::Written);
-            let _best_effort = remove(&**fs, &names.current_temporary(), Proof::Written);
+            drop(log);
+            remove_begun(&**fs, names, &path);
             return Err(error);
         }
         let base_len = log.len();
@@ -105,7 +103,9 @@ impl Manifest {
     /// Makes this the manifest that the next open reads.
     ///
     /// # Errors
-    /// `Io` if a sync or the rename fails. It is then unknown which manifest is in force.
+    /// `Io` if a sync or the rename fails. If the error says that nothing was done
+    /// ([`Error::did_nothing`]), the manifest before this one surely is in force: the caller may
+    /// [`discard`](Manifest::discard) this one. Otherwise it is unknown which of the two is.
     pub(crate) fn put_in_force(&self, fs: &dyn FileSystem, names: &FileNames) -> Result<()> {
         let (next, current) = (names.current_temporary(), names.current());
         let failed = |doing| {
@@ -124,6 +124,14 @@ impl Manifest {
             return Ok(());
         }
         fs.sync_dir(names.directory()).map_err(failed("sync the directory of"))
+    }
+
+    /// Removes a manifest that surely is not in force.
+    pub(crate) fn discard(self, fs: &dyn FileSystem, names: &FileNames) {
+        let Manifest { log, path, .. } = self;
+        // Some systems remove no file that is open.
+        drop(log);
+        remove_begun(fs, names, &path);
     }
 
     /// Appends an edit. After an error nothing was appended, and the next edit goes to the same
@@ -308,6 +316,13 @@ fn parse_current(content: &[u8]) -> Option<u64> {
         FileKind::Manifest(number) if number <= MAX_FILE_NUMBER => Some(number),
         _ => None,
     }
+}
+
+/// Removes what [`Manifest::begin`] wrote. Failed attempts must not fill a full disk. A file that
+/// cannot be removed does no harm.
+fn remove_begun(fs: &dyn FileSystem, names: &FileNames, path: &Path) {
+    let _best_effort = remove(fs, path, Proof::Written);
+    let _best_effort = remove(fs, &names.current_temporary(), Proof::Written);
 }
 
 /// Writes the file that a rename makes `CURRENT`, durably.

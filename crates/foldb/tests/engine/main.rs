@@ -35,6 +35,7 @@ mod disks {
     mod crash_points;
     pub(crate) mod deadlines;
     mod hanging_disks;
+    mod held_files;
     mod planted_faults;
     mod recovery;
     mod slow_disks;

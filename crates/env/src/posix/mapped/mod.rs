@@ -40,7 +40,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use self::window::{PAGE, Window};
-use super::{has_name, hints};
+use super::{flush, has_name, hints};
 use crate::faults::{Fault, mappings_fail, planted};
 use crate::fs::WritableFile;
 
@@ -209,7 +209,7 @@ impl WritableFile for MappedFile {
 
     fn sync(&self) -> io::Result<()> {
         self.0.synced.store(true, Ordering::Relaxed);
-        self.0.file.sync_data()
+        flush::sync_data(&self.0.file)
     }
 
     fn free_space(&self) -> Option<u64> {

@@ -78,8 +78,8 @@ impl Core {
     /// Begins a new manifest that describes the current state, and removes the old one.
     ///
     /// # Errors
-    /// If the new manifest cannot be created, nothing changes. If it is unknown which of the two
-    /// manifests is in force, the database is poisoned.
+    /// If the new manifest cannot be created, or another program holds `CURRENT`, nothing changes.
+    /// If it is unknown which of the two manifests is in force, the database is poisoned.
     pub(crate) fn begin_manifest(&self, tree: &mut Tree) -> Result<()> {
         self.check_lock()?;
         let number = self.new_file_number();
@@ -88,12 +88,19 @@ impl Core {
         let next = Manifest::begin(fs, &self.names, number, self.database, &snapshot)?;
         if self.last_close.is_in_force() {
             // A failure of this leaves the old manifest in force, so it poisons nothing.
-            CloseRecord::invalidate(&**fs, &self.names).inspect_err(|_| {
-                let _best_effort = remove(&**fs, next.path(), Proof::Written);
-            })?;
+            if let Err(error) = CloseRecord::invalidate(&**fs, &self.names) {
+                next.discard(&**fs, &self.names);
+                return Err(error);
+            }
             self.last_close.end();
         }
-        next.put_in_force(&**fs, &self.names).inspect_err(|error| self.standing.poison(error))?;
+        if let Err(error) = next.put_in_force(&**fs, &self.names) {
+            match error.did_nothing() {
+                true => next.discard(&**fs, &self.names),
+                false => self.standing.poison(&error),
+            }
+            return Err(error);
+        }
         let old = std::mem::replace(&mut tree.manifest, next);
         self.totals.add(Total::BytesManifest, tree.manifest.len());
         // If the old manifest cannot be removed, it wastes only a few bytes until the next open.

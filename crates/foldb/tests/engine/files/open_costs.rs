@@ -10,6 +10,7 @@ use foldb::env::mem::{Fault, Operation};
 use foldb::env::{Env, FileSystem, MemFs, SystemThreads, Thread, ThreadBody, Threads};
 use foldb::repair::verify;
 use foldb::{Db, ErrorKind, KeyspaceOptions, Options, WriteOptions};
+#[cfg(unix)]
 use tempfile::TempDir;
 
 use crate::support::{

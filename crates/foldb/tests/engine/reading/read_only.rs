@@ -2,6 +2,7 @@
 //! writer can do to them.
 
 use std::collections::BTreeMap;
+#[cfg(unix)]
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

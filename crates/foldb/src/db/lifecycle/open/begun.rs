@@ -46,9 +46,9 @@ impl BegunFiles {
             // Without an earlier manifest, a failed open removes this one with `CURRENT`.
             (Ok(()), None) => self.files.push(own),
             (Err(error), replaced) => {
-                // The next open may read either of the two manifests.
-                if replaced.is_none() {
-                    self.files.push(own);
+                // Unless nothing was done, the next open may read either of the two manifests.
+                if replaced.is_none() || error.did_nothing() {
+                    self.files.extend([own, self.names.current_temporary()]);
                 }
                 return Err(error);
             }
