@@ -40,9 +40,10 @@ public final class Database implements AutoCloseable {
      * @param options the options
      * @return the open database
      * @throws FoldbException if the directory is in use, the operator is unknown or another one
-     *         than at the first open, or files are damaged
+     *         than at the first open, files are damaged, or the platform has no native library
      */
     public static Database open(final Path directory, final Options options) {
+        NativeLibrary.load();
         final byte[] path = directory.toAbsolutePath().toString().getBytes(pathCharset());
         final String operator = options.mergeOperator();
         return new Database(Native.open(path, operator == null ? null : utf8(operator),
