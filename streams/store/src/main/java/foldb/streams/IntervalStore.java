@@ -189,11 +189,7 @@ abstract class IntervalStore extends FoldbStore {
         if (ranges.length == 0) {
             return TimedEntries.NONE;
         }
-        try {
-            return new StoredEntries(this, order, database.cursor(!forward, ranges));
-        } catch (final FoldbException error) {
-            throw failed("Error while iterating", error);
-        }
+        return new StoredEntries(this, order, () -> database.cursor(!forward, ranges));
     }
 
     /** Reads the key of an entry, or returns null if its interval has expired. */

@@ -21,7 +21,8 @@ import java.util.concurrent.ConcurrentHashMap;
  * other call throws one whose {@link FoldbException#isClosed} is true.
  */
 public final class Database implements AutoCloseable {
-    private static final Cleaner CLEANER = Cleaner.create();
+    /** Frees what belongs to unreachable objects; cursors use it too. */
+    static final Cleaner CLEANER = Cleaner.create();
 
     private final long handle;
     private final Set<Cursor> cursors = ConcurrentHashMap.newKeySet();
@@ -310,6 +311,20 @@ public final class Database implements AutoCloseable {
     public Statistics statistics() {
         try {
             return Statistics.of(Native.statistics(handle));
+        } finally {
+            Reference.reachabilityFence(this);
+        }
+    }
+
+    /**
+     * Counts memory that the caller holds for this database in the budget that its databases
+     * share. It counts until the close of the database.
+     *
+     * @param bytes all bytes that the caller holds now
+     */
+    public void reserve(final long bytes) {
+        try {
+            Native.reserve(handle, bytes);
         } finally {
             Reference.reachabilityFence(this);
         }

@@ -53,6 +53,10 @@ final class Native {
 
     static native long[] statistics(long store);
 
+    static native void reserve(long store, long bytes);
+
+    static native long[] memory(long memoryBytes);
+
     static native byte[] sketch(byte[] elements);
 
     static native long estimate(byte[] sketch);
