@@ -1,0 +1,255 @@
+package foldb.streams;
+
+import static foldb.streams.MergeScenario.changelog;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import foldb.streams.MergeScenario.Event;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.Random;
+import java.util.TreeMap;
+import java.util.function.Consumer;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+import org.apache.kafka.common.serialization.LongDeserializer;
+import org.apache.kafka.common.serialization.Serdes;
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.KeyValue;
+import org.apache.kafka.streams.StreamsConfig;
+import org.apache.kafka.streams.errors.StreamsException;
+import org.apache.kafka.streams.kstream.Grouped;
+import org.apache.kafka.streams.kstream.KStream;
+import org.apache.kafka.streams.kstream.KTable;
+import org.apache.kafka.streams.kstream.Materialized;
+import org.apache.kafka.streams.kstream.Produced;
+import org.apache.kafka.streams.kstream.Suppressed;
+import org.apache.kafka.streams.kstream.TimeWindowedKStream;
+import org.apache.kafka.streams.kstream.TimeWindows;
+import org.apache.kafka.streams.kstream.Windowed;
+import org.apache.kafka.streams.state.KeyValueIterator;
+import org.apache.kafka.streams.state.ValueAndTimestamp;
+import org.apache.kafka.streams.state.WindowStore;
+import org.apache.kafka.streams.test.TestRecord;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/**
+ * Runs the same windowed topologies on stock stores and as merges. Outputs and changelogs have the
+ * records of the stock store with its record cache, in the same order. Contents and dropped records
+ * are those of the stock store without a cache.
+ */
+class WindowedMergeTest {
+    private static final Grouped<String, Long> GROUPED =
+        Grouped.with(Serdes.String(), Serdes.Long());
+    private static final TimeWindows TUMBLING = TimeWindows.ofSizeAndGrace(
+        Duration.ofSeconds(20), Duration.ofSeconds(50));
+    private static final TimeWindows HOPPING = TUMBLING.advanceBy(Duration.ofSeconds(4));
+
+    @TempDir
+    Path directory;
+
+    /** A windowed aggregation into the store {@code store}, and its operator. */
+    enum Shape {
+        TUMBLING_COUNT("sum", TUMBLING) {
+            @Override
+            KTable<Windowed<String>, Long> table(TimeWindowedKStream<String, Long> windowed) {
+                return windowed.count(store());
+            }
+        },
+        HOPPING_COUNT("sum", HOPPING) {
+            @Override
+            KTable<Windowed<String>, Long> table(TimeWindowedKStream<String, Long> windowed) {
+                return windowed.count(store());
+            }
+        },
+        HOPPING_SUM("sum", HOPPING) {
+            @Override
+            KTable<Windowed<String>, Long> table(TimeWindowedKStream<String, Long> windowed) {
+                return windowed.reduce(Long::sum, store());
+            }
+        },
+        TUMBLING_MAXIMUM("max", TimeWindows.ofSizeWithNoGrace(Duration.ofSeconds(5))) {
+            @Override
+            KTable<Windowed<String>, Long> table(TimeWindowedKStream<String, Long> windowed) {
+                return windowed.aggregate(() -> Long.MIN_VALUE,
+                    (key, value, greatest) -> Math.max(value, greatest), store());
+            }
+        },
+        LONG_RETENTION("min", HOPPING) {
+            @Override
+            KTable<Windowed<String>, Long> table(TimeWindowedKStream<String, Long> windowed) {
+                return windowed.reduce(Math::min, store().withRetention(Duration.ofHours(1)));
+            }
+        },
+        SUPPRESSED("sum", HOPPING) {
+            @Override
+            KTable<Windowed<String>, Long> table(TimeWindowedKStream<String, Long> windowed) {
+                return windowed.count(store()).suppress(Suppressed.untilWindowCloses(
+                    Suppressed.BufferConfig.unbounded()));
+            }
+        },
+        WINDOWS_OF_WINDOWS("sum", TUMBLING) {
+            // The following window drops as late what comes out of the order of time.
+            @Override
+            KTable<Windowed<String>, Long> table(TimeWindowedKStream<String, Long> windowed) {
+                return windowed.count(store()).toStream()
+                    .groupBy((window, count) -> window.key().substring(0, 1), GROUPED)
+                    .windowedBy(TimeWindows.ofSizeWithNoGrace(Duration.ofSeconds(30)))
+                    .count(Materialized.as("following"));
+            }
+        };
+
+        private final String operator;
+        private final TimeWindows windows;
+
+        Shape(String operator, TimeWindows windows) {
+            this.operator = operator;
+            this.windows = windows;
+        }
+
+        abstract KTable<Windowed<String>, Long> table(TimeWindowedKStream<String, Long> windowed);
+
+        void declare(KStream<String, Long> events) {
+            write(table(events.groupByKey(GROUPED).windowedBy(windows)));
+        }
+    }
+
+    private static Materialized<String, Long, WindowStore<Bytes, byte[]>> store() {
+        return Materialized.<String, Long, WindowStore<Bytes, byte[]>>as("store")
+            .withKeySerde(Serdes.String()).withValueSerde(Serdes.Long());
+    }
+
+    private static void write(KTable<Windowed<String>, Long> table) {
+        table.toStream((window, value) -> window.toString())
+            .to("output", Produced.with(Serdes.String(), Serdes.Long()));
+    }
+
+    private Properties merging(String guarantee, String operator) {
+        Properties properties = MergeScenario.merging(directory.resolve("merging"), guarantee);
+        properties.put("foldb.merge.store", operator);
+        return properties;
+    }
+
+    private Properties stock(String guarantee) {
+        return MergeScenario.stock(directory.resolve("stock"), guarantee);
+    }
+
+    private Properties cached(String guarantee) {
+        Properties properties = MergeScenario.stock(directory.resolve("cached"), guarantee);
+        properties.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, 64 << 20);
+        return properties;
+    }
+
+    /** Draws events whose time advances and jumps, and some of which are late or far too late. */
+    private static final class Clock {
+        private final Random random;
+        private long now = 1000;
+
+        Clock(Random random) {
+            this.random = random;
+        }
+
+        List<Event> draw(int count) {
+            List<Event> events = new ArrayList<>();
+            for (int i = 0; i < count; i++) {
+                now += random.nextInt(40) == 0 ? random.nextInt(60_000) : random.nextInt(500);
+                long late = random.nextInt(random.nextInt(100) + 1) * 1000L;
+                events.add(new Event("aab".substring(random.nextInt(3)) + random.nextInt(4),
+                    (long) random.nextInt(200) - 100, Math.max(0, now - late)));
+            }
+            return events;
+        }
+    }
+
+    private static List<String> logged(MergeScenario scenario) {
+        return scenario.driver().createOutputTopic(changelog("store"),
+                new ByteArrayDeserializer(), new LongDeserializer())
+            .readRecordsToList().stream()
+            .map(record -> HexFormat.of().formatHex(record.key()) + "=" + record.value() + " at "
+                + record.timestamp())
+            .toList();
+    }
+
+    private static List<String> output(MergeScenario scenario) {
+        return scenario.records("output").stream()
+            .map(record -> record.key() + "=" + record.value() + " at " + record.timestamp())
+            .toList();
+    }
+
+    private static Map<String, String> last(List<String> records) {
+        Map<String, String> last = new TreeMap<>();
+        records.forEach(record -> last.put(record.split("=")[0], record));
+        return last;
+    }
+
+    /** Returns what several kinds of reads find, in their order. */
+    private static List<String> contents(MergeScenario scenario, long now) {
+        var store = scenario.driver().<String, Long>getTimestampedWindowStore("store");
+        List<String> found = new ArrayList<>();
+        note(found, store.all());
+        note(found, store.backwardAll());
+        note(found, store.fetch("a", "b", now - 40_000, now));
+        for (String key : List.of("aab1", "ab2", "b3")) {
+            try (var values = store.fetch(key, now - 60_000, now)) {
+                values.forEachRemaining(value -> found.add(key + value));
+            }
+            found.add(key + store.fetch(key, now / 20_000 * 20_000));
+        }
+        return found;
+    }
+
+    private static void note(List<String> found,
+            KeyValueIterator<Windowed<String>, ValueAndTimestamp<Long>> entries) {
+        try (entries) {
+            entries.forEachRemaining(entry -> found.add(entry.key + "=" + entry.value));
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(Shape.class)
+    void mergesEqualTheStockStores(Shape shape) {
+        compare(shape, StreamsConfig.AT_LEAST_ONCE);
+    }
+
+    @ParameterizedTest
+    @EnumSource(Shape.class)
+    void mergesEqualTheStockStoresUnderExactlyOnce(Shape shape) {
+        compare(shape, StreamsConfig.EXACTLY_ONCE_V2);
+    }
+
+    private void compare(Shape shape, String guarantee) {
+        Random random = new Random(shape.ordinal() + 1);
+        Clock clock = new Clock(random);
+        try (MergeScenario stock = MergeScenario.start(stock(guarantee), shape::declare);
+                MergeScenario cached = MergeScenario.start(cached(guarantee), shape::declare);
+                MergeScenario merging =
+                    MergeScenario.start(merging(guarantee, shape.operator), shape::declare)) {
+            for (int commit = 0; commit < 40; commit++) {
+                List<Event> batch = clock.draw(1 + random.nextInt(60));
+                for (MergeScenario scenario : List.of(stock, cached, merging)) {
+                    scenario.commit(batch);
+                }
+                if (commit % 3 == 0) {
+                    assertEquals(contents(stock, clock.now), contents(merging, clock.now));
+                }
+            }
+            List<String> log = logged(merging);
+            assertTrue(log.size() > 200, "windows were logged: " + log.size());
+            assertEquals(logged(cached), log);
+            assertEquals(last(logged(stock)), last(log));
+            assertEquals(output(cached), output(merging));
+            assertEquals(log.size(), merging.metric("merge-fold-total"));
+            assertTrue(merging.metric("merge-total") > log.size(), "merges are fewer than folds");
+            assertEquals(cached.metric("dropped-records-total"),
+                merging.metric("dropped-records-total"));
+        }
+    }
+}
