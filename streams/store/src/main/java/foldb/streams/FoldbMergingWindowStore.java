@@ -95,6 +95,12 @@ final class FoldbMergingWindowStore
     }
 
     @Override
+    public Object show(Object key, Bytes stored) {
+        TimedKey window = KeyLayout.WINDOW.decode(KeyOrder.BY_KEY, stored.get());
+        return key + " in the window from " + window.time();
+    }
+
+    @Override
     public void folded() {
         wrapped().expire();
     }

@@ -39,6 +39,7 @@ final class Merges {
     private final OperandBuffer buffer;
     private final MergeMetrics metrics = new MergeMetrics();
     private final DirtyKeys.Order order;
+    private final ShadowValues shadows;
     private DirtyKeys dirty;
     /** What the dirty keys take of the process's bound; null while the store is closed. */
     private DirtyTotal.Part part;
@@ -62,7 +63,27 @@ final class Merges {
         this.operator = operator;
         this.order = order;
         this.buffer = new OperandBuffer(data);
+        this.shadows = new ShadowValues(data.name(), operator);
         this.dirty = new DirtyKeys(order);
+    }
+
+    MergeOperator operator() {
+        return operator;
+    }
+
+    /** Returns what aggregators computed beside the merges. */
+    ShadowValues shadows() {
+        return shadows;
+    }
+
+    /** Returns the folded value of a stored key with its timestamp, or {@code null}. */
+    byte[] value(Bytes stored) {
+        buffer.write();
+        try {
+            return data.database().get(stored.get());
+        } catch (FoldbException e) {
+            throw data.failed("Error while getting value for key from", e);
+        }
     }
 
     /** Begins the merges of a store that opens. {@link #opened()} follows. */
@@ -147,6 +168,7 @@ final class Merges {
     /** Forgets that a key is dirty: it has a new value, which is logged. */
     void replaced(Bytes key) {
         dirty.remove(key);
+        shadows.forget(key);
     }
 
     /**
@@ -217,6 +239,9 @@ final class Merges {
         buffer.write();
         byte[][] values = readAll(keys);
         metrics.folded(values.length);
+        for (int i = 0; i < values.length; i++) {
+            shadows.check(keys.get(i).key(), values[i]);
+        }
         List<KeyValue<Bytes, byte[]>> entries = new ArrayList<>(values.length);
         for (int i = 0; i < values.length; i++) {
             // A key is absent if a listener of an earlier chunk deleted it. The delete is logged.
@@ -258,6 +283,7 @@ final class Merges {
     /** Forgets the dirty keys. Streams calls it when a task changes its type, after a commit. */
     void clear() {
         buffer.clear();
+        shadows.clear();
         dirty = new DirtyKeys(order);
         countDirty();
     }

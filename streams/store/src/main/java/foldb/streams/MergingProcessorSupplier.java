@@ -2,6 +2,7 @@ package foldb.streams;
 
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.streams.kstream.internals.MaterializedStoreFactory;
 import org.apache.kafka.streams.processor.StateStore;
 import org.apache.kafka.streams.processor.api.Processor;
@@ -35,6 +36,17 @@ final class MergingProcessorSupplier<KIn, VIn, KOut, VOut>
         this.stock = stock;
         this.factory = new MergingStoreFactory(
             materializer, operator, () -> Aggregation.sendsOldValues(stock));
+        checkInitial();
+    }
+
+    /** Refuses an initial value that is not neutral now, if no serde of the user must tell. */
+    private void checkInitial() {
+        Object initial = Aggregation.of(stock).initializer().apply();
+        if (initial instanceof Long number) {
+            factory.operator().checkInitial(factory.storeName(), number, Serdes.Long(), null);
+        } else if (initial instanceof String text) {
+            factory.operator().checkInitial(factory.storeName(), text, Serdes.String(), null);
+        }
     }
 
     @Override

@@ -21,6 +21,11 @@ interface MergingStore extends StateStore {
     /** Returns the key under which a stored key is logged and forwarded. */
     byte[] loggedKey(Bytes stored);
 
+    /** Shows a key and its window to the user. */
+    default Object show(Object key, Bytes stored) {
+        return key;
+    }
+
     /** Runs after a fold of all dirty keys. */
     default void folded() {
     }

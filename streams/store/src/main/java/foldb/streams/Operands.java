@@ -1,5 +1,8 @@
 package foldb.streams;
 
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.errors.StreamsException;
@@ -14,22 +17,28 @@ import org.apache.kafka.streams.state.ValueAndTimestamp;
 import org.apache.kafka.streams.state.internals.WrappedStateStore;
 
 /**
- * Makes the operands of one aggregation processor: it serializes what the processor puts.
+ * Makes the operands of one aggregation processor: it serializes what the processor puts, and runs
+ * the aggregation itself beside the merges for the keys that are verified.
  *
  * <p>A record of several windows has one key, which is serialized once.
  */
 final class Operands<K, V> {
     private final MergingStore store;
     private final StateSerdes<K, V> serdes;
+    private final Aggregation<Object, Object, V> aggregation;
     private final InternalProcessorContext<?, ?> context;
+    /** Of how many keys one is verified; 0 if none is. */
+    private final long verifiedKeys;
     private Record<?, ?> record;
     private byte[] rawKey;
 
     private Operands(MergingStore store, StateSerdes<K, V> serdes,
-            InternalProcessorContext<?, ?> context) {
+            Aggregation<Object, Object, V> aggregation, InternalProcessorContext<?, ?> context) {
         this.store = store;
         this.serdes = serdes;
+        this.aggregation = aggregation;
         this.context = context;
+        this.verifiedKeys = MergeConfig.verifiedKeys(context.appConfigs());
     }
 
     /**
@@ -38,18 +47,22 @@ final class Operands<K, V> {
      * @param layers the layers of the store, a {@link MergingStore} innermost
      * @param factory knows the store's serdes
      * @param aggregation what the processor does
+     * @throws ConfigException if the aggregation's initial value is not neutral
      */
     @SuppressWarnings("unchecked")
     static <K, V> Operands<K, V> of(WrappedStateStore<?, ?, ?> layers, MergingStoreFactory factory,
-            Aggregation<?, ?, ?> aggregation, InternalProcessorContext<?, ?> context) {
+            Aggregation<Object, Object, V> aggregation, InternalProcessorContext<?, ?> context) {
         SerdeGetter defaults = new SerdeGetter((ProcessorContext<?, ?>) context);
         Serde<K> keySerde = (Serde<K>) WrappingNullableUtils.prepareKeySerde(
             factory.keySerde(), defaults);
         Serde<V> valueSerde = (Serde<V>) WrappingNullableUtils.prepareValueSerde(
             factory.valueSerde(), defaults);
         String topic = ProcessorContextUtils.changelogFor(context, layers.name(), false);
-        return new Operands<>(layers.findInner(MergingStore.class),
-            new StateSerdes<>(topic, keySerde, valueSerde), context);
+        MergingStore store = layers.findInner(MergingStore.class);
+        factory.operator().checkInitial(
+            store.name(), aggregation.initializer().apply(), valueSerde, topic);
+        return new Operands<>(store,
+            new StateSerdes<>(topic, keySerde, valueSerde), aggregation, context);
     }
 
     void begin(Record<?, ?> next) {
@@ -78,6 +91,39 @@ final class Operands<K, V> {
                 + FoldbConfig.MERGE_PREFIX + store.name() + " from the configuration");
         }
         byte[] operand = serdes.rawValue(value.value(), context.headers());
+        if (verifiedKeys > 0 && isVerified()) {
+            aggregate(stored, value.timestamp());
+        }
         store.merges().merge(stored, value.timestamp(), operand);
+    }
+
+    /** Whether the current key is one of those that are verified. */
+    private boolean isVerified() {
+        // The multiplication spreads keys that differ in their last bytes only.
+        int hash = Arrays.hashCode(rawKey) * 0x9E3779B9;
+        return Integer.toUnsignedLong(hash ^ hash >>> 16) % verifiedKeys == 0;
+    }
+
+    /** Runs the aggregation itself, as the stock processor would. */
+    private void aggregate(Bytes stored, long timestamp) {
+        ShadowValues shadows = store.merges().shadows();
+        ShadowValues.Shadow before = shadows.get(stored);
+        byte[] stamped = before == null ? store.merges().value(stored) : before.value();
+        V old = stamped == null ? aggregation.initializer().apply() : valueOf(stamped);
+        long newest = stamped == null ? timestamp
+            : Math.max(timestamp, ByteBuffer.wrap(stamped).getLong());
+        V now = aggregation.aggregator().apply(record.key(), record.value(), old);
+        byte[] raw = now == null ? null : serdes.rawValue(now, context.headers());
+        byte[] shadow = raw == null ? null
+            : ByteBuffer.allocate(MergeOperator.STAMP_BYTES + raw.length)
+                .putLong(newest).put(raw).array();
+        shadows.set(stored, new ShadowValues.Shadow(store.show(record.key(), stored), shadow,
+            value -> valueOf(value) + " at " + ByteBuffer.wrap(value).getLong()));
+    }
+
+    private V valueOf(byte[] stamped) {
+        return serdes.valueFrom(
+            Arrays.copyOfRange(stamped, MergeOperator.STAMP_BYTES, stamped.length),
+            context.headers());
     }
 }

@@ -20,22 +20,29 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.LongDeserializer;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.common.utils.Bytes;
-import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.errors.StreamsException;
+import org.apache.kafka.streams.kstream.Consumed;
+import org.apache.kafka.streams.kstream.EmitStrategy;
 import org.apache.kafka.streams.kstream.Grouped;
 import org.apache.kafka.streams.kstream.KStream;
 import org.apache.kafka.streams.kstream.KTable;
 import org.apache.kafka.streams.kstream.Materialized;
 import org.apache.kafka.streams.kstream.Produced;
+import org.apache.kafka.streams.kstream.SessionWindows;
+import org.apache.kafka.streams.kstream.SlidingWindows;
 import org.apache.kafka.streams.kstream.Suppressed;
 import org.apache.kafka.streams.kstream.TimeWindowedKStream;
 import org.apache.kafka.streams.kstream.TimeWindows;
 import org.apache.kafka.streams.kstream.Windowed;
+import org.apache.kafka.streams.processor.api.ContextualProcessor;
+import org.apache.kafka.streams.processor.api.Processor;
+import org.apache.kafka.streams.processor.api.ProcessorSupplier;
+import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.state.KeyValueIterator;
+import org.apache.kafka.streams.state.TimestampedWindowStore;
 import org.apache.kafka.streams.state.ValueAndTimestamp;
 import org.apache.kafka.streams.state.WindowStore;
-import org.apache.kafka.streams.test.TestRecord;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -87,13 +94,6 @@ class WindowedMergeTest {
             @Override
             KTable<Windowed<String>, Long> table(TimeWindowedKStream<String, Long> windowed) {
                 return windowed.reduce(Math::min, store().withRetention(Duration.ofHours(1)));
-            }
-        },
-        SUPPRESSED("sum", HOPPING) {
-            @Override
-            KTable<Windowed<String>, Long> table(TimeWindowedKStream<String, Long> windowed) {
-                return windowed.count(store()).suppress(Suppressed.untilWindowCloses(
-                    Suppressed.BufferConfig.unbounded()));
             }
         },
         WINDOWS_OF_WINDOWS("sum", TUMBLING) {
@@ -247,9 +247,184 @@ class WindowedMergeTest {
             assertEquals(last(logged(stock)), last(log));
             assertEquals(output(cached), output(merging));
             assertEquals(log.size(), merging.metric("merge-fold-total"));
-            assertTrue(merging.metric("merge-total") > log.size(), "merges are fewer than folds");
+            assertTrue(merging.metric("merge-total") > log.size(), "several merges make one fold");
             assertEquals(cached.metric("dropped-records-total"),
                 merging.metric("dropped-records-total"));
+        }
+    }
+
+    private static void commitAll(MergeScenario... scenarios) {
+        Random random = new Random(4);
+        Clock clock = new Clock(random);
+        for (int commit = 0; commit < 10; commit++) {
+            List<Event> batch = clock.draw(1 + random.nextInt(60));
+            for (MergeScenario scenario : scenarios) {
+                scenario.commit(batch);
+            }
+        }
+    }
+
+    /** Checks that a topology does not merge, has the outputs of the stock, and logs the reason. */
+    private void staysStock(String reason, Consumer<KStream<String, Long>> topology) {
+        String log = MergingProcessorWrapperTest.logOf(() -> {
+            try (MergeScenario stock =
+                        MergeScenario.start(stock(StreamsConfig.AT_LEAST_ONCE), topology);
+                    MergeScenario merging = MergeScenario.start(
+                        merging(StreamsConfig.AT_LEAST_ONCE, "sum"), topology)) {
+                commitAll(stock, merging);
+                List<String> output = output(merging);
+                assertTrue(output.size() > 10, "records came out: " + output.size());
+                assertEquals(output(stock), output);
+                assertEquals(-1, merging.metric("merge-total"), "nothing merges");
+            }
+        });
+        assertEquals(1, MergingProcessorWrapperTest.linesWith(
+            "does not merge into store store: " + reason, log), log);
+    }
+
+    @Test
+    void aSuppressedTableStaysStock() {
+        staysStock("a downstream operation needs old values", events ->
+            write(events.groupByKey(GROUPED).windowedBy(HOPPING).count(store())
+                .suppress(Suppressed.untilWindowCloses(Suppressed.BufferConfig.unbounded()))));
+    }
+
+    @Test
+    void sessionsStayStock() {
+        staysStock("a record that extends a session moves", events ->
+            write(events.groupByKey(GROUPED)
+                .windowedBy(SessionWindows.ofInactivityGapAndGrace(
+                    Duration.ofSeconds(3), Duration.ofSeconds(50)))
+                .count(Materialized.as("store"))));
+    }
+
+    @Test
+    void slidingWindowsStayStock() {
+        staysStock("the records of a sliding window decide", events ->
+            write(events.groupByKey(GROUPED)
+                .windowedBy(SlidingWindows.ofTimeDifferenceAndGrace(
+                    Duration.ofSeconds(3), Duration.ofSeconds(50)))
+                .count(store())));
+    }
+
+    @Test
+    void windowsThatEmitWhenTheyCloseStayStock() {
+        staysStock("windows that emit when they close", events ->
+            write(events.groupByKey(GROUPED).windowedBy(TUMBLING)
+                .emitStrategy(EmitStrategy.onWindowClose()).count(store())));
+    }
+
+    @Test
+    void cogroupedWindowsMergeIntoOneStore() {
+        Consumer<KStream<String, Long>> topology = events -> {
+            var odd = events.filter((key, value) -> value % 2 != 0).groupByKey(GROUPED);
+            var even = events.filter((key, value) -> value % 2 == 0).groupByKey(GROUPED);
+            write(odd.<Long>cogroup((key, value, sum) -> sum + value)
+                .cogroup(even, (key, value, sum) -> sum + 2 * value)
+                .windowedBy(HOPPING)
+                // With the shortest retention, windows of one stream expire by the other's time.
+                .aggregate(() -> 0L, store().withRetention(Duration.ofHours(1))));
+        };
+        try (MergeScenario stock =
+                    MergeScenario.start(stock(StreamsConfig.AT_LEAST_ONCE), topology);
+                MergeScenario merging = MergeScenario.start(
+                    merging(StreamsConfig.AT_LEAST_ONCE, "sum"), topology)) {
+            commitAll(stock, merging);
+            assertTrue(merging.metric("merge-total") > 0);
+            assertEquals(last(output(stock)), last(output(merging)));
+        }
+    }
+
+    @Test
+    void aStoreOfWindowsFoldsEarlyAtItsBound() {
+        Properties properties = merging(StreamsConfig.AT_LEAST_ONCE, "sum");
+        properties.put("foldb.dirty.keys.max", "7");
+        Consumer<KStream<String, Long>> topology = Shape.HOPPING_COUNT::declare;
+        try (MergeScenario stock =
+                    MergeScenario.start(stock(StreamsConfig.AT_LEAST_ONCE), topology);
+                MergeScenario cached =
+                    MergeScenario.start(cached(StreamsConfig.AT_LEAST_ONCE), topology);
+                MergeScenario merging = MergeScenario.start(properties, topology)) {
+            commitAll(stock, cached, merging);
+            List<String> logged = logged(merging);
+            assertTrue(logged.size() > logged(cached).size() * 5 / 4, "early folds log");
+            assertEquals(last(logged(stock)), last(logged));
+        }
+    }
+
+    @Test
+    void aWindowThatExpiresBeforeTheCommitIsStillLoggedAndForwarded() {
+        List<Event> batch = List.of(new Event("old", 1L, 1000), new Event("old", 1L, 2000),
+            new Event("new", 1L, 1_000_000_000), new Event("old", 1L, 3000));
+        Consumer<KStream<String, Long>> topology = Shape.TUMBLING_COUNT::declare;
+        try (MergeScenario cached =
+                    MergeScenario.start(cached(StreamsConfig.AT_LEAST_ONCE), topology);
+                MergeScenario merging = MergeScenario.start(
+                    merging(StreamsConfig.AT_LEAST_ONCE, "sum"), topology)) {
+            cached.commit(batch);
+            merging.commit(batch);
+            assertEquals(logged(cached), logged(merging));
+            List<String> output = output(merging);
+            assertEquals(output(cached), output);
+            assertEquals("[old@0/20000]=2 at 2000", output.get(0));
+            assertEquals(1, merging.metric("dropped-records-total"), "the last is late");
+            try (var all = merging.driver().getTimestampedWindowStore("store").all()) {
+                assertEquals("new", ((Windowed<?>) all.next().key).key());
+                assertTrue(!all.hasNext(), "the old window has expired");
+            }
+        }
+    }
+
+    @Test
+    void aBadOperandFailsAtItsOwnRecord() {
+        try (MergeScenario merging = MergeScenario.startWith(
+                merging(StreamsConfig.AT_LEAST_ONCE, "sum"), builder ->
+                builder.stream("text", Consumed.with(Serdes.String(), Serdes.String()))
+                    .groupByKey().windowedBy(TUMBLING)
+                    .reduce((one, two) -> one + two, Materialized.as("store")))) {
+            var topic = merging.driver().createInputTopic("text",
+                Serdes.String().serializer(), Serdes.String().serializer());
+            Throwable error =
+                assertThrows(StreamsException.class, () -> topic.pipeInput("key", "abc"));
+            String message = error + " " + error.getCause();
+            assertTrue(message.contains("store store has 3 bytes"), message);
+        }
+    }
+
+    @Test
+    void joinsReadFoldedWindowsBetweenCommits() {
+        Consumer<KStream<String, Long>> topology = events -> {
+            events.groupByKey(GROUPED).windowedBy(HOPPING).count(store());
+            events.process(new Reader(), "store")
+                .to("output", Produced.with(Serdes.String(), Serdes.Long()));
+        };
+        try (MergeScenario stock =
+                    MergeScenario.start(stock(StreamsConfig.AT_LEAST_ONCE), topology);
+                MergeScenario merging = MergeScenario.start(
+                    merging(StreamsConfig.AT_LEAST_ONCE, "sum"), topology)) {
+            commitAll(stock, merging);
+            List<String> output = output(merging);
+            assertEquals(output(stock), output);
+        }
+    }
+
+    /** Forwards the values of the windows of each record's key. */
+    private static final class Reader
+        implements ProcessorSupplier<String, Long, String, Long> {
+        @Override
+        public Processor<String, Long, String, Long> get() {
+            return new ContextualProcessor<>() {
+                @Override
+                public void process(Record<String, Long> record) {
+                    TimestampedWindowStore<String, Long> store =
+                        context().getStateStore("store");
+                    long time = record.timestamp();
+                    try (var windows = store.fetch(record.key(), time - 20_000, time)) {
+                        windows.forEachRemaining(window -> context().forward(
+                            record.withValue(window.value.value())));
+                    }
+                }
+            };
         }
     }
 }
