@@ -41,7 +41,7 @@ pub(crate) enum Task {
     /// Names select scenarios, `--store stock|foldb|merge` selects stores
     It(Passed),
     /// Benchmarks beside the stock stores, as a table; `--small`, `--rounds N`, `--cache MIB`, and
-    /// the parts `store`, `restore`, `memory` and `aggregate`
+    /// the parts `store`, `restore`, `memory`, `aggregate` and `windows` (of `aggregate` alone)
     Bench(Passed),
 }
 

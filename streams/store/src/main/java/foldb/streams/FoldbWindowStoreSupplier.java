@@ -61,6 +61,11 @@ final class FoldbWindowStoreSupplier implements WindowBytesStoreSupplier {
             order);
     }
 
+    /** A supplier of the same stores that merge. */
+    MergingWindowStoreSupplier merging(final MergeOperator operator) {
+        return new MergingWindowStoreSupplier(name, retention, windowSize, operator);
+    }
+
     /** A duration in milliseconds. */
     static long milliseconds(final Duration duration, final String what) {
         final long milliseconds = ApiUtils.validateMillisecondDuration(

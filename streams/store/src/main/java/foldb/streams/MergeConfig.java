@@ -37,12 +37,22 @@ record MergeConfig(int maxDirtyKeys, long maxDirtyBytes, long maxTotalBytes) {
     static Map<String, MergeOperator> operators(Map<String, ?> configs) {
         Map<String, MergeOperator> operators = new TreeMap<>();
         configs.forEach((key, name) -> {
-            if (key.startsWith(FoldbConfig.MERGE_PREFIX)) {
+            if (key.startsWith(FoldbConfig.MERGE_PREFIX)
+                    && !key.equals(FoldbConfig.VERIFIED_KEYS)) {
                 String store = key.substring(FoldbConfig.MERGE_PREFIX.length());
                 operators.put(store, MergeOperator.named(key, name));
             }
         });
         return operators;
+    }
+
+    /**
+     * Reads of how many keys one is verified; 0 if none is.
+     *
+     * @throws ConfigException if the value is not a positive number
+     */
+    static long verifiedKeys(Map<String, ?> configs) {
+        return positive(configs, FoldbConfig.VERIFIED_KEYS, 0);
     }
 
     private static long positive(Map<String, ?> configs, String key, long otherwise) {
