@@ -12,7 +12,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * What the user gave to an aggregation of the DSL. Its supplier has no methods for it, so this
- * class reads the fields that it has in the one version that {@link MergingProcessorWrapper} knows.
+ * class reads the fields that it has in the versions of {@link KafkaVersions}.
  *
  * @param initializer makes the value that an absent key has; that of {@code reduce} is {@code null}
  * @param aggregator makes the next value from a record and the value before
@@ -33,7 +33,7 @@ record Aggregation<K, V, A>(Initializer<A> initializer, Aggregator<K, V, A> aggr
                 (Aggregator<K, V, A>) read(supplier, "aggregator"));
         } catch (ReflectiveOperationException e) {
             throw new IllegalStateException("Kafka Streams "
-                + MergingProcessorWrapper.KAFKA_VERSION + " has other fields than expected", e);
+                + KafkaVersions.present() + " has other fields than expected", e);
         }
     }
 

@@ -79,6 +79,11 @@ final class DirtyKeys {
         return keys.isEmpty();
     }
 
+    /** Returns the number of keys. Other threads see one of a moment ago. */
+    int size() {
+        return keys.size();
+    }
+
     /** Returns an estimate of the memory of all keys and contexts, in bytes. */
     long bytes() {
         return bytes;

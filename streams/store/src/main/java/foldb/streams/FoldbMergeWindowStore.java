@@ -50,7 +50,7 @@ final class FoldbMergeWindowStore<K, V>
         this.keySerde = keySerde;
         this.valueSerde = valueSerde;
         this.merging =
-            ((WrappedStateStore<?, ?, ?>) layers).findInner(FoldbMergingWindowStore.class);
+            Layers.find(layers, FoldbMergingWindowStore.class);
     }
 
     @Override
@@ -78,8 +78,8 @@ final class FoldbMergeWindowStore<K, V>
     public void merge(K key, V operand, Collection<Long> windowStarts, long timestamp) {
         Objects.requireNonNull(key, "key cannot be null");
         Objects.requireNonNull(operand, "operand cannot be null");
-        Bytes rawKey = Bytes.wrap(serdes.rawKey(key, context.headers()));
-        byte[] rawOperand = serdes.rawValue(operand, context.headers());
+        Bytes rawKey = Bytes.wrap(Layers.rawKey(serdes, key, context.headers()));
+        byte[] rawOperand = Layers.rawValue(serdes, operand, context.headers());
         for (long windowStart : windowStarts) {
             Bytes stored = merging.admit(rawKey, windowStart);
             if (stored != null) {

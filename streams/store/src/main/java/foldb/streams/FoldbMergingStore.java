@@ -43,7 +43,7 @@ final class FoldbMergingStore
     public void init(StateStoreContext stateStoreContext, StateStore root) {
         merges.init(stateStoreContext);
         KeyValueStore<Bytes, byte[]> above = root instanceof WrappedStateStore<?, ?, ?> layers
-            ? layers.findInner(ChangeLoggingTimestampedKeyValueBytesStore.class)
+            ? Layers.find(layers, ChangeLoggingTimestampedKeyValueBytesStore.class)
             : null;
         logged = above == null ? this : above;
         super.init(stateStoreContext, root);
@@ -90,6 +90,13 @@ final class FoldbMergingStore
     public Position getPosition() {
         merges.write();
         return wrapped().getPosition();
+    }
+
+    @Override
+    @SuppressWarnings("deprecation")
+    public void flush() {
+        merges.write();
+        wrapped().flush();
     }
 
     @Override

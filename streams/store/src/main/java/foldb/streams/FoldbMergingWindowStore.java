@@ -47,7 +47,7 @@ final class FoldbMergingWindowStore
     public void init(StateStoreContext stateStoreContext, StateStore root) {
         merges.init(stateStoreContext);
         logged = root instanceof WrappedStateStore<?, ?, ?> layers
-            ? layers.findInner(ChangeLoggingTimestampedWindowBytesStore.class)
+            ? Layers.find(layers, ChangeLoggingTimestampedWindowBytesStore.class)
             : null;
         super.init(stateStoreContext, root);
         merges.opened();
@@ -125,6 +125,13 @@ final class FoldbMergingWindowStore
     public Position getPosition() {
         merges.write();
         return wrapped().getPosition();
+    }
+
+    @Override
+    @SuppressWarnings("deprecation")
+    public void flush() {
+        merges.write();
+        wrapped().flush();
     }
 
     @Override

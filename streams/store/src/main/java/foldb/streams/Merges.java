@@ -95,9 +95,9 @@ final class Merges {
     /** Runs when the database is open. */
     void opened() {
         if (part == null) {
-            part = DirtyTotal.PROCESS.join();
+            part = DirtyTotal.PROCESS.join(data::reserve);
         }
-        metrics.register(context, FoldbStore.METRICS_SCOPE, data.name());
+        metrics.register(context, FoldbStore.METRICS_SCOPE, data.name(), () -> dirty);
     }
 
     /**
@@ -126,6 +126,7 @@ final class Merges {
         boolean isTotalReached = part != null
             && part.reaches(dirty.bytes(), bounds.maxTotalBytes());
         if (isTotalReached || dirty.reaches(bounds)) {
+            metrics.foldedEarly();
             foldAll();
         }
     }

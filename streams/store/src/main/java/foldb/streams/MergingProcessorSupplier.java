@@ -83,7 +83,7 @@ final class MergingProcessorSupplier<KIn, VIn, KOut, VOut>
             StateStore store = context.getStateStore(name);
             if (!(context instanceof InternalProcessorContext<KOut, VOut> internal)
                     || !(store instanceof WrappedStateStore<?, ?, ?> layers)
-                    || layers.findInner(MergingStore.class) == null) {
+                    || Layers.find(layers, MergingStore.class) == null) {
                 logStock(factory.obstacle());
                 return context;
             }

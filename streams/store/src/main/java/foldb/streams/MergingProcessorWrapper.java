@@ -2,8 +2,9 @@ package foldb.streams;
 
 import java.util.Map;
 import java.util.Set;
+import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.config.ConfigException;
-import org.apache.kafka.streams.internals.metrics.ClientMetrics;
+import org.apache.kafka.common.utils.Utils;
 import org.apache.kafka.streams.kstream.internals.KStreamAggregate;
 import org.apache.kafka.streams.kstream.internals.KStreamReduce;
 import org.apache.kafka.streams.kstream.internals.KStreamSessionWindowAggregate;
@@ -39,18 +40,20 @@ import org.slf4j.LoggerFactory;
  * one record per key and commit, as with Streams' record cache, which is off for such a store.
  * {@code foldb.merge.verify} checks the operator against the aggregator.
  *
+ * <p>Streams takes one wrapper only. {@code foldb.processor.wrapper.delegate} names another one,
+ * which then wraps what this class makes of each processor.
+ *
  * <p>The stock processor stays over sessions, sliding windows and windows that emit when they
  * close, if a downstream operation needs old values, if the store is not one of foldb's timestamped
- * stores, and with any Kafka version but {@value #KAFKA_VERSION}. One log line then says why.
+ * stores, and with a version of Kafka Streams that foldb does not know. One log line then
+ * says why.
  */
 public final class MergingProcessorWrapper implements ProcessorWrapper {
-    /** The version of Kafka Streams whose processors this class replaces. */
-    public static final String KAFKA_VERSION = "4.3.1";
-
     private static final Logger LOG = LoggerFactory.getLogger(MergingProcessorWrapper.class);
     private static final String INTERNALS = "org.apache.kafka.streams.kstream.internals.";
 
     private Map<String, MergeOperator> operators = Map.of();
+    private ProcessorWrapper delegate = new NoWrapper();
     private ConfigException badConfig;
 
     /** Makes a wrapper; Streams calls it, and configures the wrapper next. */
@@ -63,10 +66,60 @@ public final class MergingProcessorWrapper implements ProcessorWrapper {
             operators = MergeConfig.operators(configs);
             MergeConfig.of(configs);
             MergeConfig.verifiedKeys(configs);
+            delegate = delegate(configs);
         } catch (ConfigException e) {
             // Streams would hide an exception from here behind one about this class. The first
             // processor of the topology throws it instead.
             badConfig = e;
+        }
+    }
+
+    /**
+     * Makes the wrapper that the configuration names.
+     *
+     * @throws ConfigException if there is no such class, or if it is none of a wrapper
+     */
+    private static ProcessorWrapper delegate(Map<String, ?> configs) {
+        Object given = configs.get(FoldbConfig.WRAPPER_DELEGATE);
+        if (given == null) {
+            return new NoWrapper();
+        }
+        ProcessorWrapper made;
+        try {
+            Class<? extends ProcessorWrapper> type = given instanceof Class<?> loaded
+                ? loaded.asSubclass(ProcessorWrapper.class)
+                : Utils.loadClass(given.toString().trim(), ProcessorWrapper.class);
+            if (type == MergingProcessorWrapper.class) {
+                throw badDelegate(given, "it is the wrapper that runs the delegate");
+            }
+            made = Utils.newInstance(type);
+        } catch (ClassNotFoundException | ClassCastException | KafkaException e) {
+            throw badDelegate(given, e.toString());
+        }
+        made.configure(configs);
+        return made;
+    }
+
+    private static ConfigException badDelegate(Object given, String why) {
+        return new ConfigException(FoldbConfig.WRAPPER_DELEGATE, given, "Expected a class with a"
+            + " public constructor without arguments that implements "
+            + ProcessorWrapper.class.getName() + ": " + why);
+    }
+
+    /** Leaves suppliers as they are. */
+    private static final class NoWrapper implements ProcessorWrapper {
+        @Override
+        public <KIn, VIn, KOut, VOut> WrappedProcessorSupplier<KIn, VIn, KOut, VOut>
+                wrapProcessorSupplier(
+                    String name, ProcessorSupplier<KIn, VIn, KOut, VOut> supplier) {
+            return ProcessorWrapper.asWrapped(supplier);
+        }
+
+        @Override
+        public <KIn, VIn, VOut> WrappedFixedKeyProcessorSupplier<KIn, VIn, VOut>
+                wrapFixedKeyProcessorSupplier(
+                    String name, FixedKeyProcessorSupplier<KIn, VIn, VOut> supplier) {
+            return ProcessorWrapper.asWrappedFixedKey(supplier);
         }
     }
 
@@ -83,14 +136,20 @@ public final class MergingProcessorWrapper implements ProcessorWrapper {
         if (badConfig != null) {
             throw badConfig;
         }
+        return delegate.wrapProcessorSupplier(processorName, merging(processorName, supplier));
+    }
+
+    /** Returns a supplier that merges, or the stock one. */
+    private <KIn, VIn, KOut, VOut> ProcessorSupplier<KIn, VIn, KOut, VOut> merging(
+            String processorName, ProcessorSupplier<KIn, VIn, KOut, VOut> supplier) {
         String store = registeredStore(supplier);
         if (store == null) {
-            return ProcessorWrapper.asWrapped(supplier);
+            return supplier;
         }
         String obstacle = obstacle(supplier);
         if (obstacle != null) {
             logStock(processorName, store, obstacle);
-            return ProcessorWrapper.asWrapped(supplier);
+            return supplier;
         }
         return new MergingProcessorSupplier<>(
             processorName, supplier, materializer(supplier), operators.get(store));
@@ -103,7 +162,7 @@ public final class MergingProcessorWrapper implements ProcessorWrapper {
         if (badConfig != null) {
             throw badConfig;
         }
-        return ProcessorWrapper.asWrappedFixedKey(supplier);
+        return delegate.wrapFixedKeyProcessorSupplier(processorName, supplier);
     }
 
     static void logStock(String processor, String store, String obstacle) {
@@ -123,9 +182,9 @@ public final class MergingProcessorWrapper implements ProcessorWrapper {
 
     /** Returns why the processor cannot merge, or {@code null}. */
     private static String obstacle(ProcessorSupplier<?, ?, ?, ?> supplier) {
-        if (!KAFKA_VERSION.equals(ClientMetrics.version())) {
-            return "this version of foldb replaces processors of Kafka Streams " + KAFKA_VERSION
-                + " only, and this is " + ClientMetrics.version();
+        String unknown = KafkaVersions.obstacle();
+        if (unknown != null) {
+            return unknown;
         }
         Class<?> type = supplier.getClass();
         if (type == KStreamSessionWindowAggregate.class) {

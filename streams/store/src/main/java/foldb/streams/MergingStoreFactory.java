@@ -65,7 +65,7 @@ final class MergingStoreFactory implements StoreFactory {
         if (!isTimestamped || !(builder.build() instanceof WrappedStateStore<?, ?, ?> layers)) {
             return "the store is not a timestamped store";
         }
-        FoldbStore inner = layers.findInner(FoldbStore.class);
+        FoldbStore inner = Layers.find(layers, FoldbStore.class);
         if (inner == null) {
             return "the store is not one of foldb's; set dsl.store.suppliers.class to "
                 + "foldb.streams.FoldbStoreSuppliers";
@@ -92,7 +92,7 @@ final class MergingStoreFactory implements StoreFactory {
 
     private MergingWindowStoreSupplier windows(StoreBuilder<?> builder) {
         WrappedStateStore<?, ?, ?> layers = (WrappedStateStore<?, ?, ?>) builder.build();
-        return layers.findInner(FoldbWindowStore.class).merging(operator);
+        return Layers.find(layers, FoldbWindowStore.class).merging(operator);
     }
 
     @Override

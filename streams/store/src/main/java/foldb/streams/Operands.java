@@ -58,7 +58,7 @@ final class Operands<K, V> {
         Serde<V> valueSerde = (Serde<V>) WrappingNullableUtils.prepareValueSerde(
             factory.valueSerde(), defaults);
         String topic = ProcessorContextUtils.changelogFor(context, layers.name(), false);
-        MergingStore store = layers.findInner(MergingStore.class);
+        MergingStore store = Layers.find(layers, MergingStore.class);
         factory.operator().checkInitial(
             store.name(), aggregation.initializer().apply(), valueSerde, topic);
         return new Operands<>(store,
@@ -73,7 +73,7 @@ final class Operands<K, V> {
     /** Returns the serialized key of the current record. */
     Bytes key(K key) {
         if (rawKey == null) {
-            rawKey = serdes.rawKey(key, context.headers());
+            rawKey = Layers.rawKey(serdes, key, context.headers());
         }
         return Bytes.wrap(rawKey);
     }
@@ -90,7 +90,7 @@ final class Operands<K, V> {
                 + " for a fresh value. A merge cannot delete: return an operand, or remove "
                 + FoldbConfig.MERGE_PREFIX + store.name() + " from the configuration");
         }
-        byte[] operand = serdes.rawValue(value.value(), context.headers());
+        byte[] operand = Layers.rawValue(serdes, value.value(), context.headers());
         if (verifiedKeys > 0 && isVerified()) {
             aggregate(stored, value.timestamp());
         }
@@ -113,7 +113,7 @@ final class Operands<K, V> {
         long newest = stamped == null ? timestamp
             : Math.max(timestamp, ByteBuffer.wrap(stamped).getLong());
         V now = aggregation.aggregator().apply(record.key(), record.value(), old);
-        byte[] raw = now == null ? null : serdes.rawValue(now, context.headers());
+        byte[] raw = now == null ? null : Layers.rawValue(serdes, now, context.headers());
         byte[] shadow = raw == null ? null
             : ByteBuffer.allocate(MergeOperator.STAMP_BYTES + raw.length)
                 .putLong(newest).put(raw).array();
@@ -122,7 +122,7 @@ final class Operands<K, V> {
     }
 
     private V valueOf(byte[] stamped) {
-        return serdes.valueFrom(
+        return Layers.valueFrom(serdes,
             Arrays.copyOfRange(stamped, MergeOperator.STAMP_BYTES, stamped.length),
             context.headers());
     }

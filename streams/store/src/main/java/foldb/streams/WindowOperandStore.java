@@ -40,7 +40,7 @@ final class WindowOperandStore<K, V>
     static <K, V> WindowOperandStore<K, V> over(WrappedStateStore<?, ?, ?> store,
             Operands<K, V> operands, Runnable logOldValues) {
         return new WindowOperandStore<>((TimestampedWindowStore<K, V>) store,
-            store.findInner(FoldbMergingWindowStore.class), operands, logOldValues);
+            Layers.find(store, FoldbMergingWindowStore.class), operands, logOldValues);
     }
 
     @Override
