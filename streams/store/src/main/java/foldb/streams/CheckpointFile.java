@@ -25,7 +25,12 @@ final class CheckpointFile {
     private final OffsetCheckpoint file;
     private final TopicPartition changelog;
 
-    private CheckpointFile(final OffsetCheckpoint file, final TopicPartition changelog) {
+    /**
+     * Makes the offsets of one store.
+     *
+     * @param changelog where the store's changes are logged; null if they are not
+     */
+    CheckpointFile(final OffsetCheckpoint file, final TopicPartition changelog) {
         this.file = file;
         this.changelog = changelog;
     }
@@ -75,6 +80,11 @@ final class CheckpointFile {
     Map<String, Long> written() {
         final Long offset = read().get(changelog);
         return offset == null || offset < 0 ? Map.of() : Map.of(changelog.toString(), offset);
+    }
+
+    @Override
+    public String toString() {
+        return changelog + " in " + file;
     }
 
     private Map<TopicPartition, Long> read() {

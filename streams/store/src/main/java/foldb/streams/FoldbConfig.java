@@ -55,7 +55,7 @@ public final class FoldbConfig {
     public static final String VERIFIED_KEYS = "foldb.merge.verify";
 
     /**
-     * The class of another {@code ProcessorWrapper}, which {@link MergingProcessorWrapper} runs
+     * The class of another processor wrapper, which {@link MergingProcessorWrapper} runs
      * too: Streams takes one wrapper only. It gets the configuration, and wraps each processor
      * after foldb. Default: none.
      */

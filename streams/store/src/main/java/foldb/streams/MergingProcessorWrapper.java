@@ -84,17 +84,26 @@ public final class MergingProcessorWrapper implements ProcessorWrapper {
         if (given == null) {
             return new NoWrapper();
         }
-        ProcessorWrapper made;
         try {
             Class<? extends ProcessorWrapper> type = given instanceof Class<?> loaded
                 ? loaded.asSubclass(ProcessorWrapper.class)
                 : Utils.loadClass(given.toString().trim(), ProcessorWrapper.class);
-            if (type == MergingProcessorWrapper.class) {
-                throw badDelegate(given, "it is the wrapper that runs the delegate");
-            }
-            made = Utils.newInstance(type);
-        } catch (ClassNotFoundException | ClassCastException | KafkaException e) {
+            return configured(type, configs);
+        } catch (ClassNotFoundException | ClassCastException e) {
             throw badDelegate(given, e.toString());
+        }
+    }
+
+    private static ProcessorWrapper configured(
+            Class<? extends ProcessorWrapper> type, Map<String, ?> configs) {
+        if (type == MergingProcessorWrapper.class) {
+            throw badDelegate(type, "it is the wrapper that runs the delegate");
+        }
+        ProcessorWrapper made;
+        try {
+            made = Utils.newInstance(type);
+        } catch (KafkaException e) {
+            throw badDelegate(type, e.toString());
         }
         made.configure(configs);
         return made;
