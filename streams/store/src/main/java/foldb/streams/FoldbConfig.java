@@ -48,9 +48,9 @@ public final class FoldbConfig {
     public static final String MAX_TOTAL_DIRTY_BYTES = "foldb.dirty.total.bytes.max";
 
     /**
-     * Verifies merges: with the value N, the aggregator itself runs beside the merges for one key of
-     * N. A commit that finds another value than the merges fold to fails with an exception. Default:
-     * no key. A store of the name {@code verify} cannot merge.
+     * Verifies merges: with the value N, the aggregator itself runs beside the merges for one key
+     * of N. A commit that finds another value than the merges fold to fails with an exception.
+     * Default: no key. A store of the name {@code verify} cannot merge.
      */
     public static final String VERIFIED_KEYS = "foldb.merge.verify";
 

@@ -111,6 +111,12 @@ final class Merges {
      * @throws ProcessorStateException if the database refuses the write
      */
     void merge(Bytes key, long timestamp, byte[] value) {
+        add(key, timestamp, value);
+        foldIfFull();
+    }
+
+    /** Merges as {@link #merge} does, but never folds. {@link #foldIfFull()} follows. */
+    void add(Bytes key, long timestamp, byte[] value) {
         operator.check(data.name(), value);
         byte[] operand = ByteBuffer.allocate(MergeOperator.STAMP_BYTES + value.length)
             .putLong(timestamp).put(value).array();
@@ -123,6 +129,10 @@ final class Merges {
         metrics.merged();
         dirty.add(key, current == null ? unknown(timestamp) : current);
         noteLate();
+    }
+
+    /** Folds all dirty keys if one of the bounds is reached. */
+    void foldIfFull() {
         boolean isTotalReached = part != null
             && part.reaches(dirty.bytes(), bounds.maxTotalBytes());
         if (isTotalReached || dirty.reaches(bounds)) {

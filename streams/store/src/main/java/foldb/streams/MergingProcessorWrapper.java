@@ -25,8 +25,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Turns {@code count()}, {@code reduce} and {@code aggregate} into blind merges, without windows and
- * over tumbling and hopping windows, in an unmodified topology.
+ * Turns {@code count()}, {@code reduce} and {@code aggregate} into blind merges, without windows
+ * and over tumbling and hopping windows, in an unmodified topology.
  *
  * <p>Set {@code processor.wrapper.class} to this class and register an operator for each store to
  * merge: {@code foldb.merge.<store name>=sum}. The operators are {@code sum}, {@code min},
@@ -135,8 +135,8 @@ public final class MergingProcessorWrapper implements ProcessorWrapper {
     /**
      * Replaces the supplier if an operator is registered for its store and nothing prevents merges.
      *
-     * @throws ConfigException if the configuration names an unknown operator, or if the aggregation's
-     *     initial value is not neutral for the operator
+     * @throws ConfigException if the configuration names an unknown operator, or if the
+     *     aggregation's initial value is not neutral for the operator
      */
     @Override
     public <KIn, VIn, KOut, VOut> WrappedProcessorSupplier<KIn, VIn, KOut, VOut>
@@ -219,7 +219,8 @@ public final class MergingProcessorWrapper implements ProcessorWrapper {
         if (materializer.isVersionedStore()) {
             return "the store is versioned";
         }
-        return Aggregation.sendsOldValues(supplier) ? "a downstream operation needs old values" : null;
+        return Aggregation.sendsOldValues(supplier)
+            ? "a downstream operation needs old values" : null;
     }
 
     /** Returns the factory of the supplier's only store, or {@code null} if it is another one. */

@@ -12,8 +12,8 @@ import org.apache.kafka.streams.query.Position;
  * The operands of a merge store that its database does not have yet: a few kilobytes that cross to
  * the engine together.
  *
- * <p>One stream thread adds operands. Interactive queries write the buffer from other threads before
- * they read, so each method holds the monitor.
+ * <p>One stream thread adds operands. Interactive queries write the buffer from other threads
+ * before they read, so each method holds the monitor.
  */
 final class OperandBuffer {
     private static final int CAPACITY_BYTES = 16 << 10;

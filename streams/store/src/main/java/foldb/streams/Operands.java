@@ -91,10 +91,15 @@ final class Operands<K, V> {
                 + FoldbConfig.MERGE_PREFIX + store.name() + " from the configuration");
         }
         byte[] operand = Layers.rawValue(serdes, value.value(), context.headers());
-        if (verifiedKeys > 0 && isVerified()) {
-            aggregate(stored, value.timestamp());
+        ShadowValues.Shadow shadow =
+            verifiedKeys > 0 && isVerified() ? aggregate(stored, value.timestamp()) : null;
+        Merges merges = store.merges();
+        merges.add(stored, value.timestamp(), operand);
+        // An operand that was refused has changed neither the store nor the shadow.
+        if (shadow != null) {
+            merges.shadows().set(stored, shadow);
         }
-        store.merges().merge(stored, value.timestamp(), operand);
+        merges.foldIfFull();
     }
 
     /** Whether the current key is one of those that are verified. */
@@ -105,20 +110,19 @@ final class Operands<K, V> {
     }
 
     /** Runs the aggregation itself, as the stock processor would. */
-    private void aggregate(Bytes stored, long timestamp) {
-        ShadowValues shadows = store.merges().shadows();
-        ShadowValues.Shadow before = shadows.get(stored);
+    private ShadowValues.Shadow aggregate(Bytes stored, long timestamp) {
+        ShadowValues.Shadow before = store.merges().shadows().get(stored);
         byte[] stamped = before == null ? store.merges().value(stored) : before.value();
         V old = stamped == null ? aggregation.initializer().apply() : valueOf(stamped);
         long newest = stamped == null ? timestamp
             : Math.max(timestamp, ByteBuffer.wrap(stamped).getLong());
         V now = aggregation.aggregator().apply(record.key(), record.value(), old);
         byte[] raw = now == null ? null : Layers.rawValue(serdes, now, context.headers());
-        byte[] shadow = raw == null ? null
+        byte[] next = raw == null ? null
             : ByteBuffer.allocate(MergeOperator.STAMP_BYTES + raw.length)
                 .putLong(newest).put(raw).array();
-        shadows.set(stored, new ShadowValues.Shadow(store.show(record.key(), stored), shadow,
-            value -> valueOf(value) + " at " + ByteBuffer.wrap(value).getLong()));
+        return new ShadowValues.Shadow(store.show(record.key(), stored), next,
+            value -> valueOf(value) + " at " + ByteBuffer.wrap(value).getLong());
     }
 
     private V valueOf(byte[] stamped) {

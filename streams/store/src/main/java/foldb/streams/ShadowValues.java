@@ -66,7 +66,7 @@ final class ShadowValues {
         if (shadow == null) {
             return;
         }
-        // A shadow that differs stays: the next fold must fail too, if a handler lets the task go on.
+        // A shadow that differs stays: if a handler lets the task go on, the next fold fails too.
         if (!Arrays.equals(shadow.value(), folded)) {
             throw new StreamsException("The merges of store " + store + " differ from its"
                 + " aggregation: key " + shadow.key() + " folds to " + shadow.show(folded)

@@ -16,6 +16,7 @@ import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.StreamsConfig;
+import org.apache.kafka.streams.errors.LogAndContinueProcessingExceptionHandler;
 import org.apache.kafka.streams.errors.StreamsException;
 import org.apache.kafka.streams.kstream.Grouped;
 import org.apache.kafka.streams.kstream.KStream;
@@ -25,7 +26,7 @@ import org.apache.kafka.streams.state.KeyValueStore;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Operators that do not fit the aggregation are refused, or found by {@code foldb.merge.verify}. */
+/** Operators that do not fit are refused, or found by {@code foldb.merge.verify}. */
 class MergeVerifyTest {
     private static final Grouped<String, Long> GROUPED =
         Grouped.with(Serdes.String(), Serdes.Long());
@@ -112,6 +113,35 @@ class MergeVerifyTest {
                     .reduce(Long::sum, Materialized.as("store")),
             List.of(List.of(new Event("a", 3L, 10), new Event("a", 4L, 5))));
         assertTrue(message.contains("key a in the window from 0 folds to 3 at 10"), message);
+    }
+
+    @Test
+    void aRefusedOperandIsNoDifference() {
+        Serde<Long> refusesNegative = Serdes.serdeFrom(
+            (topic, number) -> number < 0 ? new byte[3]
+                : Serdes.Long().serializer().serialize(topic, number),
+            Serdes.Long().deserializer());
+        Properties properties = merging("max", "1");
+        properties.put(StreamsConfig.PROCESSING_EXCEPTION_HANDLER_CLASS_CONFIG,
+            LogAndContinueProcessingExceptionHandler.class);
+        try (MergeScenario scenario = MergeScenario.start(properties, events ->
+                events.groupByKey(GROUPED).reduce(Math::max, Materialized
+                    .<String, Long, KeyValueStore<Bytes, byte[]>>as("store")
+                    .withValueSerde(refusesNegative)))) {
+            scenario.commit(List.of(new Event("a", 3L, 10), new Event("a", -1L, 20),
+                new Event("b", -1L, 20)));
+            assertEquals("{a=<3,10>}", scenario.table("store").toString());
+        }
+    }
+
+    @Test
+    void earlyFoldsVerifyToo() {
+        Properties properties = merging("sum", "1");
+        properties.put("foldb.dirty.keys.max", "3");
+        try (MergeScenario scenario = MergeScenario.start(properties, from(0))) {
+            commitSome(scenario);
+            assertTrue(scenario.metric("merge-fold-total") > 0);
+        }
     }
 
     @Test

@@ -48,7 +48,8 @@ public final class Bench {
                 case "--small" -> small = true;
                 case "--rounds" -> rounds = Integer.parseInt(arguments[++at]);
                 case "--cache" -> cacheMib = Long.parseLong(arguments[++at]);
-                case "store", "restore", "memory", "aggregate", "windows" -> parts.add(arguments[at]);
+                case "store", "restore", "memory", "aggregate", "windows" ->
+                    parts.add(arguments[at]);
                 default -> {
                     System.err.println("unknown word '" + arguments[at] + "'; parts are store, "
                         + "restore, memory, aggregate and windows");

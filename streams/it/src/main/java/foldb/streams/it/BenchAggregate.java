@@ -19,8 +19,8 @@ final class BenchAggregate {
     private final Path logs;
     private final BenchTable table;
 
-    BenchAggregate(boolean small, List<Topologies> topologies, int rounds, long cacheBytes, Path directory, Path logs,
-                   BenchTable table) {
+    BenchAggregate(boolean small, List<Topologies> topologies, int rounds, long cacheBytes,
+                   Path directory, Path logs, BenchTable table) {
         this.small = small;
         this.topologies = topologies;
         this.rounds = rounds;
