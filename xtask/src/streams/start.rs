@@ -16,6 +16,9 @@ use crate::streams::jar::Jars;
 /// The program, a class among the tests of the store.
 const PROGRAM: &str = "foldb.streams.StartedStore";
 
+/// Keeps the log of Kafka Streams away from what the JVM prints.
+const QUIET: &str = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error";
+
 /// Allows the loading of libraries.
 const ALLOWED: &str = "--enable-native-access=ALL-UNNAMED";
 
@@ -25,11 +28,9 @@ const ALLOWED: &str = "--enable-native-access=ALL-UNNAMED";
 /// There is no jar, a JVM cannot be started, the program fails, or it prints warnings.
 pub(crate) fn run(jvms: &[OsString]) -> Result<(), String> {
     let jars = Jars::built()?;
-    let classes = [
-        jars.classes().to_owned(),
-        root().join("streams/store/target/test-classes"),
-        // Test classes first would hide the jar behind target/classes; they are not listed here.
-    ];
+    // The classes of the store come from the jar, and not from target/classes.
+    let classes =
+        [jars.classes().to_owned(), root().join("streams/store/target/test-classes")];
     let mut path = std::env::join_paths(classes)
         .map_err(|error| format!("the path of the repository is no part of a list: {error}"))?;
     path.push(if cfg!(windows) { ";" } else { ":" });
@@ -62,7 +63,7 @@ fn start(jvm: &str, path: &OsString) -> Result<String, String> {
 fn output(jvm: &str, options: &[&str], path: &OsString) -> Result<Output, String> {
     let mut words = jvm.split_whitespace();
     let mut command = Command::new(words.next().unwrap_or_default());
-    command.args(words).args(options).arg("-cp").arg(path).arg(PROGRAM).current_dir(root());
+    command.args(words).args(options).arg(QUIET).arg("-cp").arg(path).arg(PROGRAM).current_dir(root());
     let output = command.output().map_err(|error| format!("'{jvm}' cannot be started: {error}"))?;
     if output.status.success() {
         return Ok(output);

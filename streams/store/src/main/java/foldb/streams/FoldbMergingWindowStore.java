@@ -18,7 +18,6 @@ import org.apache.kafka.streams.state.TimestampedBytesStore;
 import org.apache.kafka.streams.state.WindowStore;
 import org.apache.kafka.streams.state.WindowStoreIterator;
 import org.apache.kafka.streams.state.internals.CacheFlushListener;
-import org.apache.kafka.streams.state.internals.ChangeLoggingTimestampedWindowBytesStore;
 import org.apache.kafka.streams.state.internals.WrappedStateStore;
 
 /**
@@ -47,7 +46,8 @@ final class FoldbMergingWindowStore
     public void init(StateStoreContext stateStoreContext, StateStore root) {
         merges.init(stateStoreContext);
         logged = root instanceof WrappedStateStore<?, ?, ?> layers
-            ? Layers.find(layers, ChangeLoggingTimestampedWindowBytesStore.class)
+            ? Layers.<WindowStore<Bytes, byte[]>>named(
+                layers, "ChangeLoggingTimestampedWindowBytesStore")
             : null;
         super.init(stateStoreContext, root);
         merges.opened();

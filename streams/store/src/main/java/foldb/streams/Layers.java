@@ -22,6 +22,22 @@ final class Layers {
         return type.cast(layer);
     }
 
+    /**
+     * Returns the outermost layer of a class that some versions do not show; {@code null} if there
+     * is none.
+     */
+    @SuppressWarnings("unchecked")
+    static <T> T named(StateStore outermost, String simpleName) {
+        StateStore layer = outermost;
+        while (!layer.getClass().getSimpleName().equals(simpleName)) {
+            if (!(layer instanceof WrappedStateStore<?, ?, ?> outer)) {
+                return null;
+            }
+            layer = outer.wrapped();
+        }
+        return (T) layer;
+    }
+
     @SuppressWarnings("deprecation")
     static <K> byte[] rawKey(StateSerdes<K, ?> serdes, K key, Headers headers) {
         return KafkaVersions.SERDES_SEE_HEADERS
