@@ -78,9 +78,9 @@ fn sources(dependency: &Dependency) -> Result<PathBuf, String> {
     let name = format!("{}-{}", dependency.name, dependency.version);
     let listed = fs::read_dir(&registries).map_err(|error| told("read", &registries, error))?;
     let mut places = listed.filter_map(|entry| Some(entry.ok()?.path().join(&name)));
-    places
-        .find(|place| place.is_dir())
-        .ok_or_else(|| format!("'{}' has no sources of {name}: run 'cargo fetch'", registries.display()))
+    places.find(|place| place.is_dir()).ok_or_else(|| {
+        format!("'{}' has no sources of {name}: run 'cargo fetch'", registries.display())
+    })
 }
 
 /// Returns the text of the crate's licence; of several, the MIT one.

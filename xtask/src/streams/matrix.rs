@@ -28,7 +28,10 @@ pub(crate) fn run(native: &Path, versions: &[OsString]) -> Result<(), String> {
         let version = version.to_string_lossy();
         println!("== Kafka Streams {version}");
         let result = tests(native, &version).run();
-        println!("== Kafka Streams {version}: {}", if result.is_ok() { "passed" } else { "FAILED" });
+        println!(
+            "== Kafka Streams {version}: {}",
+            if result.is_ok() { "passed" } else { "FAILED" }
+        );
         if result.is_err() {
             failed.push(version.into_owned());
         }
@@ -51,8 +54,10 @@ mod tests {
             .join("streams/store/src/main/java/foldb/streams/KafkaVersions.java");
         let source = std::fs::read_to_string(source).unwrap();
         let quoted: Vec<&str> = source.split('"').skip(1).step_by(2).collect();
-        let listed: Vec<&str> =
-            quoted.into_iter().filter(|text| text.starts_with(|c: char| c.is_ascii_digit())).collect();
+        let listed: Vec<&str> = quoted
+            .into_iter()
+            .filter(|text| text.starts_with(|c: char| c.is_ascii_digit()))
+            .collect();
         assert_eq!(listed, KNOWN);
         assert!(!listed.contains(&UNKNOWN));
     }

@@ -29,8 +29,7 @@ const ALLOWED: &str = "--enable-native-access=ALL-UNNAMED";
 pub(crate) fn run(jvms: &[OsString]) -> Result<(), String> {
     let jars = Jars::built()?;
     // The classes of the store come from the jar, and not from target/classes.
-    let classes =
-        [jars.classes().to_owned(), root().join("streams/store/target/test-classes")];
+    let classes = [jars.classes().to_owned(), root().join("streams/store/target/test-classes")];
     let mut path = std::env::join_paths(classes)
         .map_err(|error| format!("the path of the repository is no part of a list: {error}"))?;
     path.push(if cfg!(windows) { ";" } else { ":" });
@@ -63,7 +62,14 @@ fn start(jvm: &str, path: &OsString) -> Result<String, String> {
 fn output(jvm: &str, options: &[&str], path: &OsString) -> Result<Output, String> {
     let mut words = jvm.split_whitespace();
     let mut command = Command::new(words.next().unwrap_or_default());
-    command.args(words).args(options).arg(QUIET).arg("-cp").arg(path).arg(PROGRAM).current_dir(root());
+    command
+        .args(words)
+        .args(options)
+        .arg(QUIET)
+        .arg("-cp")
+        .arg(path)
+        .arg(PROGRAM)
+        .current_dir(root());
     let output = command.output().map_err(|error| format!("'{jvm}' cannot be started: {error}"))?;
     if output.status.success() {
         return Ok(output);

@@ -486,9 +486,8 @@ fn reserved_memory_takes_from_write_buffers() {
             ..RuntimeOptions::default()
         })
         .unwrap();
-        let open = |n: usize| {
-            Db::open(directory.path().join(n.to_string()), options(&runtime)).unwrap()
-        };
+        let open =
+            |n: usize| Db::open(directory.path().join(n.to_string()), options(&runtime)).unwrap();
         let databases: Vec<Db> = (0..databases).map(open).collect();
         let mut reservation = runtime.reserve();
         reservation.set(budget * 3 / 8);
