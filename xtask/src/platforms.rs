@@ -63,7 +63,7 @@ fn check(target: &str) -> Step {
 }
 
 /// Whether the compiler has the standard library of a target.
-fn is_installed(target: &str) -> bool {
+pub(crate) fn is_installed(target: &str) -> bool {
     let mut command = Command::new("rustc");
     command.args(["--print", "target-libdir", "--target", target]).current_dir(root());
     let printed = command.output().ok().filter(|printed| printed.status.success());

@@ -54,14 +54,22 @@ impl File {
     /// # Errors
     /// A file that cannot be written.
     pub(crate) fn install(&self) -> Result<(), String> {
+        self.install_silently()?;
+        println!("{}", self.to.display());
+        Ok(())
+    }
+
+    /// Writes the file.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub(crate) fn install_silently(&self) -> Result<(), String> {
         let told = |error| format!("cannot write '{}': {error}", self.to.display());
         fs::create_dir_all(self.to.parent().unwrap_or(Path::new("."))).map_err(told)?;
         let mut part = self.to.clone().into_os_string();
         part.push(".part");
         fs::write(&part, &self.contents).map_err(told)?;
-        fs::rename(&part, &self.to).map_err(told)?;
-        println!("{}", self.to.display());
-        Ok(())
+        fs::rename(&part, &self.to).map_err(told)
     }
 }
 

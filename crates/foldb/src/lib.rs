@@ -94,7 +94,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use iterator::Iter;
 pub use key::AsKeyRange;
 pub use options::{KeyspaceOptions, Options, Profile, WriteOptions};
-pub use runtime::{Runtime, RuntimeOptions};
+pub use runtime::{Reservation, Runtime, RuntimeOptions};
 pub use settings::{CompactionPreset, Compression, LogAdoption};
 pub use value::Value;
 

@@ -13,7 +13,8 @@ use foldb_chains::Chains;
 /// share the runtime. The sum stays within [`MemoryUsage::budget`], except for memory that readers
 /// pin, that read-only handles hold of the logs, and that open transactions hold.
 ///
-/// It excludes memory of the caller, such as batches and copied values. It also excludes about 2
+/// It excludes memory of the caller, such as batches and copied values, unless the caller reserves
+/// it. It also excludes about 2
 /// KiB for the description of each table file, its first and last key besides, and memory that the
 /// allocator keeps for itself.
 ///
@@ -57,11 +58,13 @@ pub struct MemoryUsage {
     /// with. Only a commit or rollback releases it: [`crate::TransactionOptions::max_read_bytes`]
     /// bounds the claims of each transaction, and [`crate::limits::max_batch_bytes`] its writes.
     pub transactions: u64,
+    /// Memory of the program's own that it counts here: see [`crate::Runtime::reserve`].
+    pub reserved: u64,
 }
 
 impl MemoryUsage {
     /// Returns the items by name: all but the budget.
-    pub fn items(&self) -> [(&'static str, u64); 10] {
+    pub fn items(&self) -> [(&'static str, u64); 11] {
         [
             ("active_memtables", self.active_memtables),
             ("sealed_memtables", self.sealed_memtables),
@@ -73,6 +76,7 @@ impl MemoryUsage {
             ("background", self.background),
             ("logs", self.logs),
             ("transactions", self.transactions),
+            ("reserved", self.reserved),
         ]
     }
 

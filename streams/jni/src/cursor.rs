@@ -25,6 +25,8 @@ pub struct Cursor {
     is_first_page: bool,
     /// The error that ended the last page. The next call reports it.
     failed: Option<Error>,
+    /// A page that Java could not take, and whether more may follow. The next call returns it.
+    kept: Option<(Vec<u8>, bool)>,
 }
 
 impl Cursor {
@@ -64,15 +66,31 @@ impl Cursor {
             is_reverse,
             is_first_page: true,
             failed: None,
+            kept: None,
         })
     }
 
-    /// Appends the next entries, and returns whether more may follow.
+    /// Returns the next entries behind `header` zero bytes, and whether more may follow.
     ///
     /// # Errors
     /// Of the engine. An error after the first entry of a page is reported by the next call. A
     /// cursor that failed at a value goes on with the next entry.
-    pub fn page(&mut self, out: &mut Vec<u8>) -> Result<bool> {
+    pub fn page(&mut self, header: usize) -> Result<(Vec<u8>, bool)> {
+        if let Some(kept) = self.kept.take() {
+            return Ok(kept);
+        }
+        let mut page = vec![0; header];
+        let may_follow = self.fill(&mut page)?;
+        Ok((page, may_follow))
+    }
+
+    /// Takes back a page of [`Cursor::page`] that did not reach Java, so that no entry is lost.
+    pub fn keep(&mut self, page: Vec<u8>, may_follow: bool) {
+        self.kept = Some((page, may_follow));
+    }
+
+    /// Appends the next entries, and returns whether more may follow.
+    fn fill(&mut self, out: &mut Vec<u8>) -> Result<bool> {
         if let Some(error) = self.failed.take() {
             return Err(error);
         }

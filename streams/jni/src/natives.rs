@@ -12,6 +12,7 @@ use jni_sys::{jboolean, jint, jlong};
 use crate::cursor::Cursor;
 use crate::java::{Bytes, Env, Failure, Handle, Longs, Scratch, native};
 use crate::packed::Reader;
+use crate::shared;
 use crate::store::{Store, StoreOptions};
 
 /// Bytes before the entries of a page: the cursor's handle, or 0 after the last page.
@@ -179,8 +180,8 @@ native! {
         let ranges = env.required(ranges, "ranges", &mut scratch)?;
         let store = store.value()?.opened()?;
         let mut cursor = Cursor::new(&store, is_reverse, ranges)?;
-        let mut page = vec![0; PAGE_HEADER];
-        if !cursor.page(&mut page)? {
+        let (mut page, may_follow) = cursor.page(PAGE_HEADER)?;
+        if !may_follow {
             return env.bytes(&page);
         }
         let handle = Handle::of(cursor);
@@ -196,15 +197,25 @@ native! {
     }
 }
 
-fn next_page(env: &Env, mut cursor: Handle<Cursor>) -> Result<Bytes, Failure> {
-    let mut page = vec![0; PAGE_HEADER];
-    if cursor.value_mut()?.page(&mut page)? {
-        page[..PAGE_HEADER].copy_from_slice(&cursor.number().to_be_bytes());
-        return env.bytes(&page);
+fn next_page(env: &Env, mut handle: Handle<Cursor>) -> Result<Bytes, Failure> {
+    let number = handle.number();
+    let cursor = handle.value_mut()?;
+    let (mut page, may_follow) = cursor.page(PAGE_HEADER)?;
+    if may_follow {
+        page[..PAGE_HEADER].copy_from_slice(&number.to_be_bytes());
     }
-    let last = env.bytes(&page)?;
-    drop(cursor.take());
-    Ok(last)
+    match env.bytes(&page) {
+        Err(failure) => {
+            // Java had no memory for the page. It may have some when it asks again.
+            cursor.keep(page, may_follow);
+            Err(failure)
+        }
+        Ok(taken) if may_follow => Ok(taken),
+        Ok(taken) => {
+            drop(handle.take());
+            Ok(taken)
+        }
+    }
 }
 
 native! {
@@ -261,6 +272,25 @@ native! {
     /// Returns the numbers of the record `Statistics`.
     fn Java_foldb_streams_engine_Native_statistics(env, store: Handle<Store>) -> Longs {
         env.longs(store.value()?.opened()?.statistics())
+    }
+}
+
+native! {
+    /// Counts bytes that Java holds for a store in the memory budget.
+    fn Java_foldb_streams_engine_Native_reserve(
+        _env,
+        store: Handle<Store>,
+        bytes: jlong,
+    ) -> () {
+        store.value()?.opened()?.reserve(usize::try_from(bytes).unwrap_or(0));
+        Ok(())
+    }
+}
+
+native! {
+    /// Returns the numbers of the record `Memory`.
+    fn Java_foldb_streams_engine_Native_memory(env, budget: jlong) -> Longs {
+        env.longs(shared::memory(usize::try_from(budget).unwrap_or(0)))
     }
 }
 

@@ -11,6 +11,9 @@ use parking_lot::Mutex;
 /// The runtimes by memory budget, and how many databases use each.
 static RUNTIMES: Mutex<BTreeMap<usize, (Runtime, usize)>> = Mutex::new(BTreeMap::new());
 
+/// The numbers of [`memory`].
+pub const MEMORY: usize = 7;
+
 /// One database's share of a runtime.
 #[derive(Debug)]
 pub struct Share {
@@ -40,6 +43,26 @@ impl Share {
         runtimes.insert(budget, (runtime.clone(), 1));
         Ok(Share { budget, runtime })
     }
+}
+
+/// Returns the memory of the runtime with this budget, in the order of the components of the Java
+/// record `Memory`. All are 0 if no database uses that runtime.
+pub fn memory(budget: usize) -> [u64; MEMORY] {
+    let runtime = RUNTIMES.lock().get(&budget).map(|(runtime, _)| runtime.clone());
+    let Some(runtime) = runtime else { return [0; MEMORY] };
+    let memory = runtime.memory();
+    [
+        memory.total(),
+        memory.active_memtables
+            + memory.sealed_memtables
+            + memory.pinned_memtables
+            + memory.spare_memtables,
+        memory.block_cache,
+        memory.indexes + memory.filters,
+        memory.background,
+        memory.logs,
+        memory.reserved,
+    ]
 }
 
 impl Drop for Share {
@@ -72,6 +95,18 @@ mod tests {
         assert_eq!(users(budget), Some(1));
         drop(second);
         assert_eq!(users(budget), None);
+    }
+
+    #[test]
+    fn the_memory_of_a_runtime_is_the_sum_of_its_parts() {
+        let budget = 18 << 20;
+        assert_eq!(memory(budget), [0; MEMORY]);
+        let share = Share::join(budget).unwrap();
+        let mut reservation = share.runtime.reserve();
+        reservation.set(12_345);
+        let [total, parts @ ..] = memory(budget);
+        assert_eq!(total, parts.iter().sum());
+        assert_eq!(parts[MEMORY - 2], 12_345);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use arc_swap::{ArcSwapOption, Guard};
 use foldb::operators::MergeOperator;
 use foldb::stats::Stats;
-use foldb::{Db, Error, ErrorKind, Iter, Keyspace, KeyspaceOptions, Options, Result};
+use foldb::{Db, Error, ErrorKind, Iter, Keyspace, KeyspaceOptions, Options, Reservation, Result};
 use foldb::{Value, WriteBatch};
 use parking_lot::Mutex;
 
@@ -72,6 +72,8 @@ pub struct Opened {
     own_writes: [AtomicU64; 2],
     /// The totals at the open.
     totals: [u64; TOTALS],
+    /// What Java holds for this store, in the budget of the runtime.
+    reservation: Mutex<Reservation>,
     /// Dropped last: the database leaves the runtime first.
     _share: Share,
 }
@@ -111,6 +113,7 @@ impl Store {
             is_armed: AtomicBool::new(options.forgets_offsets),
             commit: Mutex::new(()),
             gets: AtomicU64::new(0),
+            reservation: Mutex::new(share.runtime.reserve()),
             _share: share,
         };
         Ok(Store { open: ArcSwapOption::from_pointee(opened) })
@@ -415,6 +418,11 @@ impl Opened {
             stats.compaction_debt,
         ]);
         numbers
+    }
+
+    /// Counts these bytes, which Java holds for the store, in the memory budget.
+    pub fn reserve(&self, bytes: usize) {
+        self.reservation.lock().set(bytes);
     }
 
     /// Counts the writes of the own keyspace in a batch.

@@ -195,6 +195,7 @@ fn memory_rows(stats: &Stats) -> Vec<Row> {
         "background" => "flushes and compactions",
         "logs" => "windows of logs",
         "transactions" => "open transactions",
+        "reserved" => "the program's own",
         other => other,
     };
     let memory = &stats.memory;

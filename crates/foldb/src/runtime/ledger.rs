@@ -10,8 +10,9 @@
 //! budget  ├ cache ┤ background ┤ memtables: filling │ sealed │ spare ┤ ◄── open tables ──►    ┤
 //! ```
 //!
-//! Memtables of several databases use one share. When half of it is being filled, the ledger asks
-//! the database that fills most to seal. Flushed memtables that readers pin take room from open
+//! Memtables of several databases use one share, and memory that the program reserves takes from
+//! it. When half of the share is being filled, the ledger asks the database that fills most to
+//! seal. Flushed memtables that readers pin take room from open
 //! tables, but no write ever waits for them (H14).
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -51,6 +52,8 @@ pub(crate) struct Ledger {
     pub(crate) background: Arc<Gauge>,
     /// Memory of open transactions.
     pub(crate) transactions: Arc<Gauge>,
+    /// Memory of the program's own, which counts in the memtables' share.
+    pub(crate) reserved: Arc<Gauge>,
     /// Bytes written by all databases so far.
     written: AtomicU64,
     memtables: Lock<Vec<Tracked>, MEMTABLES>,
@@ -102,6 +105,7 @@ impl Ledger {
             blocks,
             background: Arc::default(),
             transactions: Arc::default(),
+            reserved: Arc::default(),
             written: AtomicU64::new(0),
             memtables: Lock::default(),
             #[cfg(test)]
@@ -144,17 +148,20 @@ impl Ledger {
     /// the logs of all databases. It is called only for several databases: their logs then count in
     /// the memtables' share.
     pub(crate) fn balance(&self, log_bytes: impl Fn() -> usize) -> Balance {
-        let (bytes, largest, is_shared) = self.memtable_bytes();
+        let (bytes, largest, has_several) = self.memtable_bytes();
         let in_use = bytes.active + bytes.sealed;
         let most = self.shares.memtables;
-        let share = if is_shared { most.saturating_sub(log_bytes()).max(most / 4) } else { most };
+        let reserved = self.reserved.get();
+        let is_shared = has_several || reserved > 0;
+        let logs = if has_several { log_bytes() } else { 0 };
+        let share = most.saturating_sub(logs + reserved).max(most / 4);
         let spare = share.min(self.shares.with_spare).saturating_sub(in_use);
         if self.arenas.pooled_bytes() > spare {
             self.arenas.trim(spare);
         }
         let taken = most - share + in_use + bytes.pinned + self.arenas.pooled_bytes();
         self.tables.set_room(self.room(taken));
-        // A single database keeps to its own write buffers.
+        // A single database that shares with nothing keeps to its own write buffers.
         Balance {
             seal: largest.filter(|_| is_shared && bytes.active > share / 2),
             is_over: is_shared && in_use > share,
@@ -236,6 +243,7 @@ impl Ledger {
             background: self.background.get() as u64,
             logs: 0,
             transactions: self.transactions.get() as u64,
+            reserved: self.reserved.get() as u64,
         }
     }
 }

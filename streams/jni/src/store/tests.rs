@@ -25,9 +25,15 @@ fn pages(store: &Store, is_reverse: bool, ranges: &[(&[u8], &[u8])]) -> Vec<Vec<
         append(&mut packed, b"", Some(to)).unwrap();
     }
     let mut cursor = Cursor::new(&store.opened().unwrap(), is_reverse, &packed).unwrap();
-    let mut page = Vec::new();
-    while cursor.page(&mut page).unwrap() {}
-    let mut reader = Reader::new(&page);
+    let mut all = Vec::new();
+    loop {
+        let (page, may_follow) = cursor.page(0).unwrap();
+        all.extend(page);
+        if !may_follow {
+            break;
+        }
+    }
+    let mut reader = Reader::new(&all);
     let mut keys = Vec::new();
     while let Some((key, _)) = reader.entry().unwrap() {
         keys.push(key.to_vec());
@@ -131,8 +137,8 @@ fn a_cursor_sees_the_store_as_of_its_making() {
     let mut cursor = Cursor::new(&opened, false, &packed).unwrap();
     opened.put(b"b", Some(b"2")).unwrap();
     opened.put(b"a", None).unwrap();
-    let mut page = Vec::new();
-    assert!(!cursor.page(&mut page).unwrap());
+    let (page, may_follow) = cursor.page(0).unwrap();
+    assert!(!may_follow);
     assert_eq!(Reader::new(&page).entry().unwrap(), Some((&b"a"[..], Some(&b"1"[..]))));
 }
 
@@ -205,4 +211,23 @@ fn a_store_keeps_to_the_operator_that_it_was_created_with() {
     let store = open(None).unwrap();
     let value = store.opened().unwrap().get(b"key").unwrap().unwrap();
     assert_eq!(value.as_slice()[8..], [0, 0, 0, 0, 0, 0, 0, 4]);
+}
+
+#[test]
+fn a_page_that_java_did_not_take_comes_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path(), false);
+    let opened = store.opened().unwrap();
+    for n in 0..=255u8 {
+        opened.put(&[n], Some(b"value")).unwrap();
+    }
+    let mut packed = Vec::new();
+    append(&mut packed, b"", None).unwrap();
+    append(&mut packed, b"", None).unwrap();
+    let mut cursor = Cursor::new(&opened, false, &packed).unwrap();
+    for _ in 0..2 {
+        let (page, may_follow) = cursor.page(8).unwrap();
+        cursor.keep(page.clone(), may_follow);
+        assert_eq!(cursor.page(8).unwrap(), (page, may_follow));
+    }
 }

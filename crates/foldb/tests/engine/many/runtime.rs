@@ -472,3 +472,37 @@ fn a_flush_that_fails_is_reported_to_its_waiting_callers() {
     wait_until("flushes do not resume", || db.flush().is_ok());
     assert_eq!(db.get("key").unwrap().unwrap(), b"other");
 }
+
+/// Memory that the program reserves counts in the budget, beside one database and beside several.
+#[test]
+fn reserved_memory_takes_from_write_buffers() {
+    for databases in [1, 3] {
+        let directory = TempDir::new().unwrap();
+        let budget = 16 * MIB;
+        let runtime = Runtime::new(RuntimeOptions {
+            memory_budget: budget,
+            block_cache_size: budget,
+            compaction_memory_budget: budget / 16,
+            ..RuntimeOptions::default()
+        })
+        .unwrap();
+        let open =
+            |n: usize| Db::open(directory.path().join(n.to_string()), options(&runtime)).unwrap();
+        let databases: Vec<Db> = (0..databases).map(open).collect();
+        let mut reservation = runtime.reserve();
+        reservation.set(budget * 3 / 8);
+        let mut most = 0;
+        for n in 0..40_000u32 {
+            let db = &databases[n as usize % databases.len()];
+            db.put(n.to_be_bytes(), [7; 400]).unwrap();
+            if n % 64 == 0 {
+                let memory = runtime.memory();
+                assert!(memory.total() <= memory.budget, "{memory:?}");
+                most = most.max(memory.total());
+            }
+        }
+        assert!(most > budget as u64 / 2, "too few writes to test anything: {most}");
+        drop(reservation);
+        assert_eq!(runtime.memory().reserved, 0);
+    }
+}

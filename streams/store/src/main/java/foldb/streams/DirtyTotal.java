@@ -1,6 +1,7 @@
 package foldb.streams;
 
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongConsumer;
 
 /**
  * The memory that the dirty keys of all merge stores of a process take together.
@@ -25,16 +26,25 @@ final class DirtyTotal {
         return bytes.get();
     }
 
-    /** Returns the part of a store that has no dirty keys yet. */
-    Part join() {
+    /**
+     * Returns the part of a store that has no dirty keys yet.
+     *
+     * @param reserve counts the part's bytes in the memory budget of the store
+     */
+    Part join(LongConsumer reserve) {
         stores.incrementAndGet();
-        return new Part();
+        return new Part(reserve);
     }
 
     /** The part of one store. Only the store's thread calls it. */
     final class Part {
+        private final LongConsumer reserve;
         private long counted;
         private boolean left;
+
+        private Part(LongConsumer reserve) {
+            this.reserve = reserve;
+        }
 
         /**
          * Takes the store's memory, in bytes.
@@ -53,6 +63,7 @@ final class DirtyTotal {
         void count(long now) {
             bytes.addAndGet(now - counted);
             counted = now;
+            reserve.accept(now);
         }
 
         /** Ends the part; its memory no longer counts. */

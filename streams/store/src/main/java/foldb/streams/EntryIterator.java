@@ -39,10 +39,15 @@ final class EntryIterator implements KeyValueIterator<Bytes, byte[]> {
             throw new NoSuchElementException();
         }
         try {
-            if (!cursor.next()) {
+            final byte[] key = cursor.peekKey();
+            if (key == null) {
                 throw new NoSuchElementException();
             }
-            return KeyValue.pair(Bytes.wrap(cursor.key()), cursor.value());
+            final KeyValue<Bytes, byte[]> entry =
+                KeyValue.pair(Bytes.wrap(key), cursor.peekValue());
+            // Moved last: the copies above may fail for want of memory, and the call come again.
+            cursor.next();
+            return entry;
         } catch (final FoldbException error) {
             throw failed(error);
         }

@@ -6,9 +6,9 @@ import org.apache.kafka.common.config.ConfigException;
 /** The configuration keys of foldb's stores. They stand beside those of Kafka Streams. */
 public final class FoldbConfig {
     /**
-     * The memory that all stores of the process share, in bytes: write buffers, block cache,
-     * indexes and filters, background work. Default: 256 MiB. Write buffers get up to five eighths
-     * of it, the block cache a quarter. More: fewer reads from disk, fewer and larger flushes.
+     * The memory that all stores of the process share, in bytes: write buffers, changed keys of
+     * merging stores, block cache, indexes and filters, background work. Default: 256 MiB. Write
+     * buffers and changed keys get up to five eighths of it, the block cache a quarter. More: fewer reads from disk, fewer and larger flushes.
      * Less: the reverse. Stores with different values share no memory.
      */
     public static final String MEMORY_BYTES = "foldb.memory.bytes";
@@ -41,10 +41,25 @@ public final class FoldbConfig {
 
     /**
      * The memory that the keys with such operands may take in all merge stores of the process, in
-     * bytes. From half of it on, the stores with the most of it fold early. Default: 64 MiB. Give
-     * all applications of a process the same value.
+     * bytes. From half of it on, the stores with the most of it fold early. Default: a quarter of
+     * {@link #MEMORY_BYTES}, which it is a part of; at most three eighths. Give all applications of
+     * a process the same value.
      */
     public static final String MAX_TOTAL_DIRTY_BYTES = "foldb.dirty.total.bytes.max";
+
+    /**
+     * Verifies merges: with the value N, the aggregator itself runs beside the merges for one key
+     * of N. A commit that finds another value than the merges fold to fails with an exception.
+     * Default: no key. A store of the name {@code verify} cannot merge.
+     */
+    public static final String VERIFIED_KEYS = "foldb.merge.verify";
+
+    /**
+     * The class of another processor wrapper, which {@link MergingProcessorWrapper} runs
+     * too: Streams takes one wrapper only. It gets the configuration, and wraps each processor
+     * after foldb. Default: none.
+     */
+    public static final String WRAPPER_DELEGATE = "foldb.processor.wrapper.delegate";
 
     private FoldbConfig() {
     }

@@ -45,7 +45,7 @@ final class FoldbMergeStore<K, V>
         super(layers);
         this.keySerde = keySerde;
         this.valueSerde = valueSerde;
-        this.merging = ((WrappedStateStore<?, ?, ?>) layers).findInner(FoldbMergingStore.class);
+        this.merging = Layers.find(layers, FoldbMergingStore.class);
     }
 
     @Override
@@ -68,8 +68,8 @@ final class FoldbMergeStore<K, V>
     public void merge(K key, V operand, long timestamp) {
         Objects.requireNonNull(key, "key cannot be null");
         Objects.requireNonNull(operand, "operand cannot be null");
-        byte[] rawKey = serdes.rawKey(key, context.headers());
-        byte[] rawOperand = serdes.rawValue(operand, context.headers());
+        byte[] rawKey = Layers.rawKey(serdes, key, context.headers());
+        byte[] rawOperand = Layers.rawValue(serdes, operand, context.headers());
         merging.merge(Bytes.wrap(rawKey), timestamp, rawOperand);
     }
 

@@ -69,6 +69,8 @@ abstract class FoldbStore implements StateStore {
     private boolean consistencyEnabled;
     /** The file whose offsets the next commit may bring, or null. */
     private Path legacyOffsets;
+    /** Where Streams keeps the offsets of this store; null from 4.3 on. */
+    private CheckpointFile checkpoint;
 
     /**
      * Makes a closed store.
@@ -100,8 +102,12 @@ abstract class FoldbStore implements StateStore {
             final byte[] stored = opened.position();
             position = stored == null
                 ? Position.emptyPosition() : PositionSerde.deserialize(ByteBuffer.wrap(stored));
+            if (!KafkaVersions.STORES_KEEP_OFFSETS) {
+                lowerOffset(stateStoreContext, opened);
+            }
             opened(opened);
             metrics.register(stateStoreContext, name, opened);
+            MemoryMetrics.register(stateStoreContext, FoldbConfig.memoryBytes(configs));
             database = opened;
             if (mergeOperator() == null && configs.containsKey(FoldbConfig.MERGE_PREFIX + name)) {
                 LOG.warn("Store {} does not merge, although {}{} is configured. Either the log "
@@ -129,6 +135,14 @@ abstract class FoldbStore implements StateStore {
             throw new ConfigException(StreamsConfig.UPGRADE_FROM_CONFIG, from, "Store " + name
                 + " is a store of foldb. Finish the upgrade of Kafka Streams with the stock store,"
                 + " remove " + StreamsConfig.UPGRADE_FROM_CONFIG + ", and then change the store");
+        }
+    }
+
+    private void lowerOffset(final StateStoreContext stateStoreContext, final Database opened) {
+        checkpoint = CheckpointFile.of(stateStoreContext, name);
+        if (checkpoint.lower(opened)) {
+            LOG.info("Store {} does not take over its offset in {}, which another store left or"
+                + " which its data does not reach", name, LEGACY_OFFSETS);
         }
     }
 
@@ -257,6 +271,36 @@ abstract class FoldbStore implements StateStore {
         }
     }
 
+    /** Does what {@link #commit} does, before Streams 4.3. Later versions do not call it. */
+    @Override
+    @SuppressWarnings("deprecation")
+    public void flush() {
+        final Database opened = database;
+        if (opened == null || checkpoint == null) {
+            return;
+        }
+        try {
+            synchronized (position) {
+                opened.commit(checkpoint.written(), PositionSerde.serialize(position).array());
+            }
+        } catch (final FoldbException error) {
+            throw failed("Error while executing flush from", error);
+        }
+    }
+
+    /** Counts memory that a layer above holds for this store in the memory budget. */
+    final void reserve(final long bytes) {
+        final Database opened = database;
+        try {
+            if (opened != null) {
+                opened.reserve(bytes);
+            }
+        } catch (final FoldbException error) {
+            // Closed meanwhile: a closed database counts nothing.
+            LOG.debug("Store {} counts no memory", name, error);
+        }
+    }
+
     /** Returns the smaller of a foreign offset and the stored one; null if none is stored. */
     private Long ownOffset(
             final Database opened, final TopicPartition partition, final Long foreign) {
@@ -318,7 +362,14 @@ abstract class FoldbStore implements StateStore {
         if (cursors != 0) {
             LOG.warn("Closing {} open iterators for store {}", cursors, name);
         }
+        try {
+            // Streams has written its file by now, after a clean end of the task.
+            flush();
+        } catch (final RuntimeException error) {
+            LOG.error("Error while flushing store {}", name, error);
+        }
         database = null;
+        checkpoint = null;
         metrics.remove();
         try {
             opened.close();

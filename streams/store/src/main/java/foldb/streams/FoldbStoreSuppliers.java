@@ -1,6 +1,5 @@
 package foldb.streams;
 
-import org.apache.kafka.streams.DslStoreFormat;
 import org.apache.kafka.streams.kstream.EmitStrategy;
 import org.apache.kafka.streams.state.BuiltInDslStoreSuppliers;
 import org.apache.kafka.streams.state.DslKeyValueParams;
@@ -25,26 +24,26 @@ public final class FoldbStoreSuppliers implements DslStoreSuppliers {
 
     @Override
     public KeyValueBytesStoreSupplier keyValueStore(final DslKeyValueParams params) {
-        if (params.dslStoreFormat() == DslStoreFormat.HEADERS) {
+        if (StoreFormats.hasHeaders(params)) {
             return BuiltInDslStoreSuppliers.ROCKS_DB.keyValueStore(params);
         }
-        return params.dslStoreFormat() == DslStoreFormat.PLAIN
-            ? FoldbStores.keyValueStore(params.name())
-            : FoldbStores.timestampedKeyValueStore(params.name());
+        return StoreFormats.hasTimestamps(params)
+            ? FoldbStores.timestampedKeyValueStore(params.name())
+            : FoldbStores.keyValueStore(params.name());
     }
 
     @Override
     public WindowBytesStoreSupplier windowStore(final DslWindowParams params) {
         final boolean leavesThroughCache = !params.isSlidingWindow()
             && params.emitStrategy().type() == EmitStrategy.StrategyType.ON_WINDOW_CLOSE;
-        return leavesThroughCache || params.dslStoreFormat() == DslStoreFormat.HEADERS
+        return leavesThroughCache || StoreFormats.hasHeaders(params)
             ? BuiltInDslStoreSuppliers.ROCKS_DB.windowStore(params)
             : FoldbWindowStoreSupplier.of(params);
     }
 
     @Override
     public SessionBytesStoreSupplier sessionStore(final DslSessionParams params) {
-        return params.storeFormat() == DslStoreFormat.HEADERS
+        return StoreFormats.hasHeaders(params)
             ? BuiltInDslStoreSuppliers.ROCKS_DB.sessionStore(params)
             : FoldbSessionStoreSupplier.of(params);
     }

@@ -1,11 +1,13 @@
 package foldb.streams;
 
 import java.time.Duration;
+import java.util.Objects;
 import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.streams.state.KeyValueBytesStoreSupplier;
 import org.apache.kafka.streams.state.SessionBytesStoreSupplier;
 import org.apache.kafka.streams.state.StoreBuilder;
+import org.apache.kafka.streams.state.Stores;
 import org.apache.kafka.streams.state.WindowBytesStoreSupplier;
 
 /**
@@ -109,7 +111,44 @@ public final class FoldbStores {
      */
     public static <K, V> StoreBuilder<MergeStore<K, V>> mergeStoreBuilder(final String name,
         final String operator, final Serde<K> keySerde, final Serde<V> valueSerde) {
+        final MergingStoreSupplier supplier = new MergingStoreSupplier(
+            Objects.requireNonNull(name, "name cannot be null"),
+            MergeOperator.named("operator", operator));
         return new MergeStoreBuilder<>(
-            name, MergeOperator.named("operator", operator), keySerde, valueSerde);
+            Stores.timestampedKeyValueStoreBuilder(supplier, keySerde, valueSerde),
+            layers -> new FoldbMergeStore<>(layers, keySerde, valueSerde));
+    }
+
+    /**
+     * Makes a builder of window stores that merge, for the Processor API.
+     *
+     * @param name the name of the store
+     * @param operator the operator that merges apply: {@code sum}, {@code min}, {@code max},
+     *     {@code append}, {@code set} or {@code hyperloglog}
+     * @param retention how long windows stay, in stream time; at least the size of a window
+     * @param windowSize the size of a window
+     * @param keySerde the serde of keys, or {@code null} for the configured default
+     * @param valueSerde the serde of values and operands, or {@code null} for the configured
+     *     default
+     * @param <K> the type of keys
+     * @param <V> the type of values and operands
+     * @return the builder
+     * @throws ConfigException if the operator is unknown
+     * @throws IllegalArgumentException if a duration is negative or too long, or the retention is
+     *     shorter than a window
+     */
+    public static <K, V> StoreBuilder<MergeWindowStore<K, V>> mergeWindowStoreBuilder(
+            final String name,
+            final String operator,
+            final Duration retention,
+            final Duration windowSize,
+            final Serde<K> keySerde,
+            final Serde<V> valueSerde) {
+        final MergeOperator known = MergeOperator.named("operator", operator);
+        final FoldbWindowStoreSupplier stored = new FoldbWindowStoreSupplier(
+            name, retention, windowSize, false, true, FoldbWindowStore.Order.BY_KEY);
+        return new MergeStoreBuilder<>(
+            Stores.timestampedWindowStoreBuilder(stored.merging(known), keySerde, valueSerde),
+            layers -> new FoldbMergeWindowStore<>(layers, keySerde, valueSerde));
     }
 }

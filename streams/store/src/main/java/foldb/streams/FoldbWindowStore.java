@@ -29,6 +29,7 @@ class FoldbWindowStore extends IntervalStore implements WindowStore<Bytes, byte[
 
     private static final Logger LOG = LoggerFactory.getLogger(FoldbWindowStore.class);
 
+    private final long retention;
     private final long windowSize;
     private final boolean retainDuplicates;
     private int number;
@@ -41,8 +42,19 @@ class FoldbWindowStore extends IntervalStore implements WindowStore<Bytes, byte[
             final boolean retainDuplicates,
             final Order order) {
         super(name, KeyLayout.WINDOW, retention, interval, order != Order.BY_KEY);
+        this.retention = retention;
         this.windowSize = windowSize;
         this.retainDuplicates = retainDuplicates;
+    }
+
+    /** Whether a key has at most one value in a window, and the store iterates by key. */
+    final boolean hasOneValuePerWindow() {
+        return !retainDuplicates && !isIndexed();
+    }
+
+    /** A supplier of stores as this one that merge. */
+    final MergingWindowStoreSupplier merging(final MergeOperator operator) {
+        return new MergingWindowStoreSupplier(name(), retention, windowSize, operator);
     }
 
     @Override

@@ -3,7 +3,6 @@ package foldb.streams;
 import java.time.Duration;
 import java.util.Objects;
 import org.apache.kafka.common.utils.Bytes;
-import org.apache.kafka.streams.DslStoreFormat;
 import org.apache.kafka.streams.internals.ApiUtils;
 import org.apache.kafka.streams.kstream.EmitStrategy;
 import org.apache.kafka.streams.state.DslWindowParams;
@@ -57,8 +56,13 @@ final class FoldbWindowStoreSupplier implements WindowBytesStoreSupplier {
             params.retentionPeriod(),
             params.windowSize(),
             params.retainDuplicates(),
-            onClose || params.dslStoreFormat() != DslStoreFormat.PLAIN,
+            onClose || StoreFormats.hasTimestamps(params),
             order);
+    }
+
+    /** A supplier of the same stores that merge. */
+    MergingWindowStoreSupplier merging(final MergeOperator operator) {
+        return new MergingWindowStoreSupplier(name, retention, windowSize, operator);
     }
 
     /** A duration in milliseconds. */

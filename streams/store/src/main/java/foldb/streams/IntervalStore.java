@@ -6,11 +6,13 @@ import foldb.streams.engine.FoldbException;
 import foldb.streams.engine.KeyRange;
 import foldb.streams.engine.WriteBuffer;
 import java.util.Collection;
+import java.util.List;
 import java.util.Objects;
 import java.util.function.Predicate;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.metrics.Sensor;
 import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.processor.StateStore;
 import org.apache.kafka.streams.processor.StateStoreContext;
 import org.apache.kafka.streams.processor.internals.InternalProcessorContext;
@@ -27,7 +29,8 @@ import org.slf4j.LoggerFactory;
  *
  * <p>An entry expires with its interval: one range delete removes all intervals that the stream
  * time has left behind. Between two such deletes, reads leave out what the retention period has
- * passed. Entries that arrive after their interval expired are dropped and counted.
+ * passed. Entries that arrive after their interval expired are dropped and counted. A store that
+ * merges deletes expired intervals after its folds only, because a fold still logs their values.
  */
 abstract class IntervalStore extends FoldbStore {
     private static final Logger LOG = LoggerFactory.getLogger(IntervalStore.class);
@@ -106,8 +109,26 @@ abstract class IntervalStore extends FoldbStore {
 
     /** Writes an entry, or removes it if the value is null, or drops it if it is too late. */
     final void write(final TimedKey key, final byte[] value) {
-        Objects.requireNonNull(key.key(), "key cannot be null");
         final Database database = database();
+        if (!admits(key)) {
+            return;
+        }
+        try {
+            if (mergeOperator() == null) {
+                expire(database);
+            }
+            synchronized (getPosition()) {
+                store(database, intervals.of(key.time()), key, value);
+                updatePosition();
+            }
+        } catch (final FoldbException error) {
+            throw failed("Error while putting key/value into", error);
+        }
+    }
+
+    /** Whether an entry is not too late. A late one is counted as dropped. */
+    final boolean admits(final TimedKey key) {
+        Objects.requireNonNull(key.key(), "key cannot be null");
         intervals.observe(key.time());
         final long interval = intervals.of(key.time());
         if (interval < intervals.firstLive()) {
@@ -115,17 +136,41 @@ abstract class IntervalStore extends FoldbStore {
             if (indexed) {
                 LOG.warn("Skipping record for expired segment.");
             }
-            return;
+            return false;
+        }
+        intervals.add(interval);
+        return true;
+    }
+
+    /** The stored key of an entry, in the order by key. */
+    final byte[] encode(final TimedKey key) {
+        return layout.encode(KeyOrder.BY_KEY, intervals.of(key.time()), key);
+    }
+
+    /** Writes folded values, except those that have expired meanwhile. */
+    final void writeFolded(final List<KeyValue<Bytes, byte[]>> entries) {
+        final WriteBuffer batch = new WriteBuffer();
+        for (final KeyValue<Bytes, byte[]> entry : entries) {
+            final byte[] stored = entry.key.get();
+            if (KeyLayout.interval(stored) >= intervals.firstLive()) {
+                batch.put(stored, entry.value);
+            }
         }
         try {
-            intervals.add(interval);
-            expire(database);
-            synchronized (getPosition()) {
-                store(database, interval, key, value);
-                updatePosition();
+            if (batch.size() > 0) {
+                database().write(batch);
             }
         } catch (final FoldbException error) {
-            throw failed("Error while putting key/value into", error);
+            throw failed("Error while putting folded values into", error);
+        }
+    }
+
+    /** Deletes the intervals that the stream time has left behind. */
+    final void expire() {
+        try {
+            expire(database());
+        } catch (final FoldbException error) {
+            throw failed("Error while expiring entries of", error);
         }
     }
 
@@ -189,11 +234,7 @@ abstract class IntervalStore extends FoldbStore {
         if (ranges.length == 0) {
             return TimedEntries.NONE;
         }
-        try {
-            return new StoredEntries(this, order, database.cursor(!forward, ranges));
-        } catch (final FoldbException error) {
-            throw failed("Error while iterating", error);
-        }
+        return new StoredEntries(this, order, () -> database.cursor(!forward, ranges));
     }
 
     /** Reads the key of an entry, or returns null if its interval has expired. */
@@ -205,8 +246,7 @@ abstract class IntervalStore extends FoldbStore {
 
     /** The value of an entry at this moment, or null. */
     final byte[] look(final TimedKey key) {
-        final byte[] stored = layout.encode(KeyOrder.BY_KEY, intervals.of(key.time()), key);
-        return database().get(stored);
+        return database().get(encode(key));
     }
 
     /** Accepts the entries with these keys, where null stands for no bound. */

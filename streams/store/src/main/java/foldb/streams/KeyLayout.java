@@ -87,6 +87,11 @@ enum KeyLayout {
         return new TimedKey(key, time, rest(buffer, afterTime));
     }
 
+    /** The key of the changelog for a stored key in the order by key. */
+    static byte[] changelogKey(final byte[] stored) {
+        return Arrays.copyOfRange(stored, PREFIX_BYTES, stored.length);
+    }
+
     /** Reads the key of a record of the changelog. */
     TimedKey decodeChangelog(final byte[] logged) {
         return decodeByKey(logged, 0);

@@ -1,6 +1,7 @@
 package foldb.streams;
 
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Supplier;
 import org.apache.kafka.common.metrics.Sensor.RecordingLevel;
 import org.apache.kafka.streams.processor.StateStoreContext;
 import org.apache.kafka.streams.processor.internals.ProcessorContextUtils;
@@ -14,8 +15,10 @@ final class MergeMetrics {
     private final LongAdder merges = new LongAdder();
     private final LongAdder folds = new LongAdder();
     private final LongAdder reads = new LongAdder();
+    private final LongAdder earlyFolds = new LongAdder();
 
-    void register(StateStoreContext context, String scope, String store) {
+    void register(
+            StateStoreContext context, String scope, String store, Supplier<DirtyKeys> dirty) {
         StreamsMetricsImpl registry = ProcessorContextUtils.metricsImpl(context);
         String task = context.taskId().toString();
         add(registry, task, scope, store, "merge-total", "Operands merged", merges);
@@ -23,12 +26,24 @@ final class MergeMetrics {
             "Keys that commits read, each to fold its operands", folds);
         add(registry, task, scope, store, "merge-get-total",
             "Keys that processors and queries read", reads);
+        add(registry, task, scope, store, "merge-early-fold-total",
+            "Times that changed keys reached a bound before the commit", earlyFolds);
+        registry.addStoreLevelMutableMetric(task, scope, store, "merge-dirty-keys",
+            "Keys with operands that no commit has folded", RecordingLevel.INFO,
+            (config, now) -> (long) dirty.get().size());
+        registry.addStoreLevelMutableMetric(task, scope, store, "merge-dirty-bytes",
+            "Memory of these keys in bytes", RecordingLevel.INFO,
+            (config, now) -> dirty.get().bytes());
     }
 
     private static void add(StreamsMetricsImpl registry, String task, String scope, String store,
             String name, String description, LongAdder counter) {
         registry.addStoreLevelMutableMetric(task, scope, store, name, description,
             RecordingLevel.INFO, (config, now) -> counter.sum());
+    }
+
+    void foldedEarly() {
+        earlyFolds.increment();
     }
 
     void merged() {

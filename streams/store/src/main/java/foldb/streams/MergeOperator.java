@@ -4,6 +4,7 @@ import java.util.Arrays;
 import java.util.Locale;
 import java.util.stream.Collectors;
 import org.apache.kafka.common.config.ConfigException;
+import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.streams.errors.StreamsException;
 
 /** The operators that a merge store can apply, under the names that a configuration uses. */
@@ -66,6 +67,29 @@ enum MergeOperator {
      */
     boolean hasFormat() {
         return this == SET || this == HYPERLOGLOG;
+    }
+
+    /**
+     * Checks that an aggregation's initial value is neutral. Each operand contains it, so it must
+     * not matter how often. That holds for every initial value of {@code min}, {@code max},
+     * {@code set} and {@code hyperloglog}.
+     *
+     * @param initial the initial value, or {@code null} if the aggregation has none
+     * @throws ConfigException if the value is not neutral
+     */
+    <V> void checkInitial(String store, V initial, Serde<V> serde, String topic) {
+        if (initial == null || this != SUM && this != APPEND) {
+            return;
+        }
+        byte[] raw = serde.serializer().serialize(topic, initial);
+        boolean isNeutral = raw == null
+            || (this == APPEND ? raw.length == 0 : Arrays.equals(raw, new byte[Long.BYTES]));
+        if (!isNeutral && (this == APPEND || raw.length == Long.BYTES)) {
+            throw new ConfigException(FoldbConfig.MERGE_PREFIX + store, id(), "The aggregation"
+                + " begins with " + initial + ", and each merge would add it once more: begin with "
+                + (this == SUM ? "0" : "an empty value") + " and add the rest where you read, or"
+                + " remove this setting");
+        }
     }
 
     /**

@@ -3,43 +3,51 @@ package foldb.streams;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Objects;
-import org.apache.kafka.common.serialization.Serde;
+import org.apache.kafka.streams.processor.StateStore;
 import org.apache.kafka.streams.state.StoreBuilder;
-import org.apache.kafka.streams.state.Stores;
-import org.apache.kafka.streams.state.TimestampedKeyValueStore;
 
 /**
  * Builds merge stores. Changelog logging is on by default. The record cache does not apply: a merge
  * store always logs once per changed key and commit.
+ *
+ * @param <L> the type of Streams' layers
+ * @param <S> the type of merge stores
  */
-final class MergeStoreBuilder<K, V> implements StoreBuilder<MergeStore<K, V>> {
-    private final String name;
-    private final MergeOperator operator;
-    private final Serde<K> keySerde;
-    private final Serde<V> valueSerde;
+final class MergeStoreBuilder<L extends StateStore, S extends StateStore>
+    implements StoreBuilder<S> {
+    /** Puts the merge store over Streams' layers. */
+    interface Top<L, S> {
+        S over(L layers);
+    }
+
+    private final StoreBuilder<L> layers;
+    private final Top<L, S> top;
     private final Map<String, String> logConfig = new HashMap<>();
     private boolean logging = true;
 
-    MergeStoreBuilder(
-            String name, MergeOperator operator, Serde<K> keySerde, Serde<V> valueSerde) {
-        this.name = Objects.requireNonNull(name, "name cannot be null");
-        this.operator = operator;
-        this.keySerde = keySerde;
-        this.valueSerde = valueSerde;
+    /**
+     * Makes a builder.
+     *
+     * @param layers builds Streams' layers, a {@link MergingStore} innermost
+     * @param top makes the store of what it builds
+     */
+    MergeStoreBuilder(StoreBuilder<L> layers, Top<L, S> top) {
+        this.layers = layers.withCachingDisabled();
+        this.top = top;
     }
 
     @Override
-    public StoreBuilder<MergeStore<K, V>> withCachingEnabled() {
+    public StoreBuilder<S> withCachingEnabled() {
         return this;
     }
 
     @Override
-    public StoreBuilder<MergeStore<K, V>> withCachingDisabled() {
+    public StoreBuilder<S> withCachingDisabled() {
         return this;
     }
 
     @Override
-    public StoreBuilder<MergeStore<K, V>> withLoggingEnabled(Map<String, String> config) {
+    public StoreBuilder<S> withLoggingEnabled(Map<String, String> config) {
         Objects.requireNonNull(config, "config can't be null");
         logging = true;
         logConfig.putAll(config);
@@ -47,22 +55,16 @@ final class MergeStoreBuilder<K, V> implements StoreBuilder<MergeStore<K, V>> {
     }
 
     @Override
-    public StoreBuilder<MergeStore<K, V>> withLoggingDisabled() {
+    public StoreBuilder<S> withLoggingDisabled() {
         logging = false;
         logConfig.clear();
         return this;
     }
 
     @Override
-    public MergeStore<K, V> build() {
-        StoreBuilder<TimestampedKeyValueStore<K, V>> layers = Stores
-            .timestampedKeyValueStoreBuilder(
-                new MergingStoreSupplier(name, operator), keySerde, valueSerde)
-            .withCachingDisabled();
-        TimestampedKeyValueStore<K, V> store =
-            (logging ? layers.withLoggingEnabled(logConfig) : layers.withLoggingDisabled())
-                .build();
-        return new FoldbMergeStore<>(store, keySerde, valueSerde);
+    public S build() {
+        return top.over((logging ? layers.withLoggingEnabled(logConfig)
+            : layers.withLoggingDisabled()).build());
     }
 
     @Override
@@ -77,6 +79,6 @@ final class MergeStoreBuilder<K, V> implements StoreBuilder<MergeStore<K, V>> {
 
     @Override
     public String name() {
-        return name;
+        return layers.name();
     }
 }

@@ -2,7 +2,8 @@ package foldb.streams;
 
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
-import org.apache.kafka.streams.kstream.internals.KeyValueStoreMaterializer;
+import org.apache.kafka.common.serialization.Serdes;
+import org.apache.kafka.streams.kstream.internals.MaterializedStoreFactory;
 import org.apache.kafka.streams.processor.StateStore;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
@@ -18,7 +19,7 @@ import org.apache.kafka.streams.state.internals.WrappedStateStore;
  * Supplies aggregation processors that merge.
  *
  * <p>A merging processor is the stock processor over another view of its store: the store appears
- * empty, and what the processor puts is merged ({@link OperandStore}). The stock code thus runs the
+ * empty, and what the processor puts is merged ({@link OperandView}). The stock code thus runs the
  * aggregator on a fresh value, drops records with null keys or values, and counts and logs them.
  */
 final class MergingProcessorSupplier<KIn, VIn, KOut, VOut>
@@ -30,11 +31,22 @@ final class MergingProcessorSupplier<KIn, VIn, KOut, VOut>
 
     MergingProcessorSupplier(String processorName,
             ProcessorSupplier<KIn, VIn, KOut, VOut> stock,
-            KeyValueStoreMaterializer<?, ?> materializer, MergeOperator operator) {
+            MaterializedStoreFactory<?, ?, ?> materializer, MergeOperator operator) {
         this.processorName = processorName;
         this.stock = stock;
         this.factory = new MergingStoreFactory(
-            materializer, operator, () -> MergingProcessorWrapper.sendsOldValues(stock));
+            materializer, operator, () -> Aggregation.sendsOldValues(stock));
+        checkInitial();
+    }
+
+    /** Refuses an initial value that is not neutral now, if no serde of the user must tell. */
+    private void checkInitial() {
+        Object initial = Aggregation.of(stock).initializer().apply();
+        if (initial instanceof Long number) {
+            factory.operator().checkInitial(factory.storeName(), number, Serdes.Long(), null);
+        } else if (initial instanceof String text) {
+            factory.operator().checkInitial(factory.storeName(), text, Serdes.String(), null);
+        }
     }
 
     @Override
@@ -55,6 +67,7 @@ final class MergingProcessorSupplier<KIn, VIn, KOut, VOut>
 
     private final class MergingProcessor implements Processor<KIn, VIn, KOut, VOut> {
         private final Processor<KIn, VIn, KOut, VOut> stockProcessor;
+        private OperandView view;
 
         MergingProcessor(Processor<KIn, VIn, KOut, VOut> stockProcessor) {
             this.stockProcessor = stockProcessor;
@@ -70,17 +83,24 @@ final class MergingProcessorSupplier<KIn, VIn, KOut, VOut>
             StateStore store = context.getStateStore(name);
             if (!(context instanceof InternalProcessorContext<KOut, VOut> internal)
                     || !(store instanceof WrappedStateStore<?, ?, ?> layers)
-                    || layers.findInner(FoldbMergingStore.class) == null) {
+                    || Layers.find(layers, MergingStore.class) == null) {
                 logStock(factory.obstacle());
                 return context;
             }
-            OperandStore<?, ?> operands = OperandStore.over(layers, factory, internal,
-                () -> logStock("a downstream operation needs old values"));
-            return AggregatorContext.of(internal, name, operands);
+            Operands<?, ?> operands = Operands.of(
+                layers, factory, Aggregation.of(stock), internal);
+            Runnable logOldValues = () -> logStock("a downstream operation needs old values");
+            view = factory.isWindowStore()
+                ? WindowOperandStore.over(layers, operands, logOldValues)
+                : OperandStore.over(layers, operands, logOldValues);
+            return AggregatorContext.of(internal, name, view);
         }
 
         @Override
         public void process(Record<KIn, VIn> record) {
+            if (view != null) {
+                view.begin(record);
+            }
             stockProcessor.process(record);
         }
 

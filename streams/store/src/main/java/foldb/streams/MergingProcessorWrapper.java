@@ -1,13 +1,18 @@
 package foldb.streams;
 
-import java.lang.reflect.Field;
 import java.util.Map;
 import java.util.Set;
+import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.config.ConfigException;
-import org.apache.kafka.streams.internals.metrics.ClientMetrics;
+import org.apache.kafka.common.utils.Utils;
 import org.apache.kafka.streams.kstream.internals.KStreamAggregate;
 import org.apache.kafka.streams.kstream.internals.KStreamReduce;
+import org.apache.kafka.streams.kstream.internals.KStreamSessionWindowAggregate;
+import org.apache.kafka.streams.kstream.internals.KStreamSlidingWindowAggregate;
+import org.apache.kafka.streams.kstream.internals.KStreamWindowAggregate;
 import org.apache.kafka.streams.kstream.internals.KeyValueStoreMaterializer;
+import org.apache.kafka.streams.kstream.internals.MaterializedStoreFactory;
+import org.apache.kafka.streams.kstream.internals.WindowStoreMaterializer;
 import org.apache.kafka.streams.processor.api.FixedKeyProcessorSupplier;
 import org.apache.kafka.streams.processor.api.ProcessorSupplier;
 import org.apache.kafka.streams.processor.api.ProcessorWrapper;
@@ -20,8 +25,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Turns unwindowed {@code count()}, {@code reduce} and {@code aggregate} into blind merges, in an
- * unmodified topology.
+ * Turns {@code count()}, {@code reduce} and {@code aggregate} into blind merges, without windows
+ * and over tumbling and hopping windows, in an unmodified topology.
  *
  * <p>Set {@code processor.wrapper.class} to this class and register an operator for each store to
  * merge: {@code foldb.merge.<store name>=sum}. The operators are {@code sum}, {@code min},
@@ -33,19 +38,22 @@ import org.slf4j.LoggerFactory;
  * operand. The registered operator must combine operands to the same result as the aggregator. The
  * store folds each changed key once at commit, logs the full value and forwards it. The output is
  * one record per key and commit, as with Streams' record cache, which is off for such a store.
+ * {@code foldb.merge.verify} checks the operator against the aggregator.
  *
- * <p>The stock processor stays if a downstream operation needs old values, if the store is not one
- * of foldb's timestamped key-value stores, and with any Kafka version but {@value #KAFKA_VERSION}.
- * One log line then says why.
+ * <p>Streams takes one wrapper only. {@code foldb.processor.wrapper.delegate} names another one,
+ * which then wraps what this class makes of each processor.
+ *
+ * <p>The stock processor stays over sessions, sliding windows and windows that emit when they
+ * close, if a downstream operation needs old values, if the store is not one of foldb's timestamped
+ * stores, and with a version of Kafka Streams that foldb does not know. One log line then
+ * says why.
  */
 public final class MergingProcessorWrapper implements ProcessorWrapper {
-    /** The version of Kafka Streams whose processors this class replaces. */
-    public static final String KAFKA_VERSION = "4.3.1";
-
     private static final Logger LOG = LoggerFactory.getLogger(MergingProcessorWrapper.class);
     private static final String INTERNALS = "org.apache.kafka.streams.kstream.internals.";
 
     private Map<String, MergeOperator> operators = Map.of();
+    private ProcessorWrapper delegate = new NoWrapper();
     private ConfigException badConfig;
 
     /** Makes a wrapper; Streams calls it, and configures the wrapper next. */
@@ -57,6 +65,8 @@ public final class MergingProcessorWrapper implements ProcessorWrapper {
         try {
             operators = MergeConfig.operators(configs);
             MergeConfig.of(configs);
+            MergeConfig.verifiedKeys(configs);
+            delegate = delegate(configs);
         } catch (ConfigException e) {
             // Streams would hide an exception from here behind one about this class. The first
             // processor of the topology throws it instead.
@@ -65,9 +75,68 @@ public final class MergingProcessorWrapper implements ProcessorWrapper {
     }
 
     /**
+     * Makes the wrapper that the configuration names.
+     *
+     * @throws ConfigException if there is no such class, or if it is none of a wrapper
+     */
+    private static ProcessorWrapper delegate(Map<String, ?> configs) {
+        Object given = configs.get(FoldbConfig.WRAPPER_DELEGATE);
+        if (given == null) {
+            return new NoWrapper();
+        }
+        try {
+            Class<? extends ProcessorWrapper> type = given instanceof Class<?> loaded
+                ? loaded.asSubclass(ProcessorWrapper.class)
+                : Utils.loadClass(given.toString().trim(), ProcessorWrapper.class);
+            return configured(type, configs);
+        } catch (ClassNotFoundException | ClassCastException e) {
+            throw badDelegate(given, e.toString());
+        }
+    }
+
+    private static ProcessorWrapper configured(
+            Class<? extends ProcessorWrapper> type, Map<String, ?> configs) {
+        if (type == MergingProcessorWrapper.class) {
+            throw badDelegate(type, "it is the wrapper that runs the delegate");
+        }
+        ProcessorWrapper made;
+        try {
+            made = Utils.newInstance(type);
+        } catch (KafkaException e) {
+            throw badDelegate(type, e.toString());
+        }
+        made.configure(configs);
+        return made;
+    }
+
+    private static ConfigException badDelegate(Object given, String why) {
+        return new ConfigException(FoldbConfig.WRAPPER_DELEGATE, given, "Expected a class with a"
+            + " public constructor without arguments that implements "
+            + ProcessorWrapper.class.getName() + ": " + why);
+    }
+
+    /** Leaves suppliers as they are. */
+    private static final class NoWrapper implements ProcessorWrapper {
+        @Override
+        public <KIn, VIn, KOut, VOut> WrappedProcessorSupplier<KIn, VIn, KOut, VOut>
+                wrapProcessorSupplier(
+                    String name, ProcessorSupplier<KIn, VIn, KOut, VOut> supplier) {
+            return ProcessorWrapper.asWrapped(supplier);
+        }
+
+        @Override
+        public <KIn, VIn, VOut> WrappedFixedKeyProcessorSupplier<KIn, VIn, VOut>
+                wrapFixedKeyProcessorSupplier(
+                    String name, FixedKeyProcessorSupplier<KIn, VIn, VOut> supplier) {
+            return ProcessorWrapper.asWrappedFixedKey(supplier);
+        }
+    }
+
+    /**
      * Replaces the supplier if an operator is registered for its store and nothing prevents merges.
      *
-     * @throws ConfigException if the configuration names an unknown operator
+     * @throws ConfigException if the configuration names an unknown operator, or if the
+     *     aggregation's initial value is not neutral for the operator
      */
     @Override
     public <KIn, VIn, KOut, VOut> WrappedProcessorSupplier<KIn, VIn, KOut, VOut>
@@ -76,14 +145,20 @@ public final class MergingProcessorWrapper implements ProcessorWrapper {
         if (badConfig != null) {
             throw badConfig;
         }
+        return delegate.wrapProcessorSupplier(processorName, merging(processorName, supplier));
+    }
+
+    /** Returns a supplier that merges, or the stock one. */
+    private <KIn, VIn, KOut, VOut> ProcessorSupplier<KIn, VIn, KOut, VOut> merging(
+            String processorName, ProcessorSupplier<KIn, VIn, KOut, VOut> supplier) {
         String store = registeredStore(supplier);
         if (store == null) {
-            return ProcessorWrapper.asWrapped(supplier);
+            return supplier;
         }
         String obstacle = obstacle(supplier);
         if (obstacle != null) {
             logStock(processorName, store, obstacle);
-            return ProcessorWrapper.asWrapped(supplier);
+            return supplier;
         }
         return new MergingProcessorSupplier<>(
             processorName, supplier, materializer(supplier), operators.get(store));
@@ -96,7 +171,7 @@ public final class MergingProcessorWrapper implements ProcessorWrapper {
         if (badConfig != null) {
             throw badConfig;
         }
-        return ProcessorWrapper.asWrappedFixedKey(supplier);
+        return delegate.wrapFixedKeyProcessorSupplier(processorName, supplier);
     }
 
     static void logStock(String processor, String store, String obstacle) {
@@ -116,50 +191,50 @@ public final class MergingProcessorWrapper implements ProcessorWrapper {
 
     /** Returns why the processor cannot merge, or {@code null}. */
     private static String obstacle(ProcessorSupplier<?, ?, ?, ?> supplier) {
-        if (!KAFKA_VERSION.equals(ClientMetrics.version())) {
-            return "this version of foldb replaces processors of Kafka Streams " + KAFKA_VERSION
-                + " only, and this is " + ClientMetrics.version();
+        String unknown = KafkaVersions.obstacle();
+        if (unknown != null) {
+            return unknown;
         }
         Class<?> type = supplier.getClass();
-        if (type != KStreamAggregate.class && type != KStreamReduce.class) {
-            return type.getSimpleName() + " is not an unwindowed aggregation of a stream";
+        if (type == KStreamSessionWindowAggregate.class) {
+            return "a record that extends a session moves the session's value to another key, and"
+                + " a blind merge cannot move a value";
         }
-        KeyValueStoreMaterializer<?, ?> materializer = materializer(supplier);
+        if (type == KStreamSlidingWindowAggregate.class) {
+            return "the records of a sliding window decide which windows there are, so that each"
+                + " record reads the windows near it";
+        }
+        if (type == KStreamWindowAggregate.class && Aggregation.emitsOnClose(supplier)) {
+            return "windows that emit when they close are read in the order of time, from a store"
+                + " of Kafka Streams";
+        }
+        if (type != KStreamAggregate.class && type != KStreamReduce.class
+                && type != KStreamWindowAggregate.class) {
+            return type.getSimpleName() + " is not an aggregation of a stream";
+        }
+        MaterializedStoreFactory<?, ?, ?> materializer = materializer(supplier);
         if (materializer == null) {
             return "its store is not materialized in the usual way";
         }
         if (materializer.isVersionedStore()) {
             return "the store is versioned";
         }
-        return sendsOldValues(supplier) ? "a downstream operation needs old values" : null;
+        return Aggregation.sendsOldValues(supplier)
+            ? "a downstream operation needs old values" : null;
     }
 
     /** Returns the factory of the supplier's only store, or {@code null} if it is another one. */
-    private static KeyValueStoreMaterializer<?, ?> materializer(
+    private static MaterializedStoreFactory<?, ?, ?> materializer(
             ProcessorSupplier<?, ?, ?, ?> supplier) {
         Set<StoreBuilder<?>> stores = supplier.stores();
         if (stores.size() == 1
                 && stores.iterator().next() instanceof FactoryWrappingStoreBuilder<?> builder) {
             StoreFactory factory = builder.storeFactory();
-            if (factory.getClass() == KeyValueStoreMaterializer.class) {
-                return (KeyValueStoreMaterializer<?, ?>) factory;
+            if (factory.getClass() == KeyValueStoreMaterializer.class
+                    || factory.getClass() == WindowStoreMaterializer.class) {
+                return (MaterializedStoreFactory<?, ?, ?>) factory;
             }
         }
         return null;
-    }
-
-    /**
-     * Returns whether the supplier's processors must forward old values. Streams knows it when it
-     * wraps processors, because it does so after the whole topology is declared.
-     */
-    static boolean sendsOldValues(Object supplier) {
-        try {
-            Field field = supplier.getClass().getDeclaredField("sendOldValues");
-            field.setAccessible(true);
-            return field.getBoolean(supplier);
-        } catch (ReflectiveOperationException | RuntimeException e) {
-            LOG.debug("Cannot read whether {} sends old values", supplier.getClass(), e);
-            return true;
-        }
     }
 }

@@ -5,27 +5,27 @@ import java.util.Set;
 import java.util.function.BooleanSupplier;
 import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.streams.StreamsConfig;
-import org.apache.kafka.streams.kstream.internals.KeyValueStoreMaterializer;
-import org.apache.kafka.streams.processor.StateStore;
+import org.apache.kafka.streams.kstream.internals.MaterializedStoreFactory;
 import org.apache.kafka.streams.processor.internals.StoreFactory;
 import org.apache.kafka.streams.state.StoreBuilder;
 import org.apache.kafka.streams.state.Stores;
 import org.apache.kafka.streams.state.TimestampedBytesStore;
 import org.apache.kafka.streams.state.internals.TimestampedKeyValueStoreBuilder;
+import org.apache.kafka.streams.state.internals.TimestampedWindowStoreBuilder;
 import org.apache.kafka.streams.state.internals.WrappedStateStore;
 
 /**
  * Makes the store of an aggregation that merges. It is the stock factory, except that
- * {@link #builder()} puts a {@link FoldbMergingStore} where one of foldb's timestamped stores
- * would be, without the record cache above it. Any other store stays as it is.
+ * {@link #builder()} puts a {@link MergingStore} where one of foldb's timestamped stores would be,
+ * without the record cache above it. Any other store stays as it is.
  */
 final class MergingStoreFactory implements StoreFactory {
-    private final KeyValueStoreMaterializer<?, ?> stock;
+    private final MaterializedStoreFactory<?, ?, ?> stock;
     private final MergeOperator operator;
     private final BooleanSupplier sendsOldValues;
     private volatile String obstacle = "the store has not been built";
 
-    MergingStoreFactory(KeyValueStoreMaterializer<?, ?> stock, MergeOperator operator,
+    MergingStoreFactory(MaterializedStoreFactory<?, ?, ?> stock, MergeOperator operator,
             BooleanSupplier sendsOldValues) {
         this.stock = stock;
         this.operator = operator;
@@ -40,6 +40,10 @@ final class MergingStoreFactory implements StoreFactory {
         return stock.valueSerde();
     }
 
+    MergeOperator operator() {
+        return operator;
+    }
+
     /** Returns why the last store that was built does not merge, or {@code null}. */
     String obstacle() {
         return obstacle;
@@ -49,33 +53,46 @@ final class MergingStoreFactory implements StoreFactory {
     public StoreBuilder<?> builder() {
         StoreBuilder<?> builder = stock.builder();
         obstacle = obstacle(builder);
-        return obstacle == null ? merging(stock) : builder;
+        return obstacle == null ? merging(stock, builder) : builder;
     }
 
     private String obstacle(StoreBuilder<?> builder) {
         if (sendsOldValues.getAsBoolean()) {
             return "a downstream operation needs old values";
         }
-        StateStore store = builder.build();
-        if (builder.getClass() != TimestampedKeyValueStoreBuilder.class
-                || !(store instanceof WrappedStateStore<?, ?, ?> layers)) {
-            return "the store is not a timestamped key-value store";
+        boolean isTimestamped = builder.getClass() == TimestampedKeyValueStoreBuilder.class
+            || builder.getClass() == TimestampedWindowStoreBuilder.class;
+        if (!isTimestamped || !(builder.build() instanceof WrappedStateStore<?, ?, ?> layers)) {
+            return "the store is not a timestamped store";
         }
-        FoldbKeyValueStore inner = layers.findInner(FoldbKeyValueStore.class);
+        FoldbStore inner = Layers.find(layers, FoldbStore.class);
         if (inner == null) {
             return "the store is not one of foldb's; set dsl.store.suppliers.class to "
                 + "foldb.streams.FoldbStoreSuppliers";
         }
-        return inner instanceof TimestampedBytesStore ? null
-            : "the store has no timestamps; use FoldbStores.timestampedKeyValueStore";
+        if (!(inner instanceof TimestampedBytesStore)) {
+            return "the store has no timestamps; use FoldbStores."
+                + (isWindowStore() ? "timestampedWindowStore" : "timestampedKeyValueStore");
+        }
+        return inner instanceof FoldbWindowStore windows && !windows.hasOneValuePerWindow()
+            ? "the store keeps several values for a window" : null;
     }
 
-    private <K, V> StoreBuilder<?> merging(KeyValueStoreMaterializer<K, V> materializer) {
-        var builder = Stores.timestampedKeyValueStoreBuilder(
-            new MergingStoreSupplier(storeName(), operator),
-            materializer.keySerde(), materializer.valueSerde());
-        return (loggingEnabled() ? builder.withLoggingEnabled(logConfig())
-            : builder.withLoggingDisabled()).withCachingDisabled();
+    private <K, V> StoreBuilder<?> merging(
+            MaterializedStoreFactory<K, V, ?> factory, StoreBuilder<?> builder) {
+        StoreBuilder<?> merging = isWindowStore()
+            ? Stores.timestampedWindowStoreBuilder(
+                windows(builder), factory.keySerde(), factory.valueSerde())
+            : Stores.timestampedKeyValueStoreBuilder(
+                new MergingStoreSupplier(storeName(), operator),
+                factory.keySerde(), factory.valueSerde());
+        return (loggingEnabled() ? merging.withLoggingEnabled(logConfig())
+            : merging.withLoggingDisabled()).withCachingDisabled();
+    }
+
+    private MergingWindowStoreSupplier windows(StoreBuilder<?> builder) {
+        WrappedStateStore<?, ?, ?> layers = (WrappedStateStore<?, ?, ?>) builder.build();
+        return Layers.find(layers, FoldbWindowStore.class).merging(operator);
     }
 
     @Override

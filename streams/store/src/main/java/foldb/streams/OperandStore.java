@@ -1,42 +1,30 @@
 package foldb.streams;
 
 import java.util.List;
-import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.serialization.Serializer;
-import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KeyValue;
-import org.apache.kafka.streams.errors.StreamsException;
-import org.apache.kafka.streams.kstream.internals.WrappingNullableUtils;
-import org.apache.kafka.streams.processor.internals.InternalProcessorContext;
-import org.apache.kafka.streams.processor.internals.ProcessorContextUtils;
-import org.apache.kafka.streams.processor.internals.SerdeGetter;
+import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.state.KeyValueIterator;
-import org.apache.kafka.streams.state.StateSerdes;
 import org.apache.kafka.streams.state.TimestampedKeyValueStore;
 import org.apache.kafka.streams.state.ValueAndTimestamp;
 import org.apache.kafka.streams.state.internals.CacheFlushListener;
 import org.apache.kafka.streams.state.internals.WrappedStateStore;
 
 /**
- * An aggregation processor's view of a merge store: every key appears absent, and a put is a merge.
- * If the processor asks for old values, the view is the store itself.
+ * The view of a merge store without windows. If the processor asks for old values, the view is the
+ * store itself.
  */
 final class OperandStore<K, V>
     extends WrappedStateStore<TimestampedKeyValueStore<K, V>, K, ValueAndTimestamp<V>>
-    implements TimestampedKeyValueStore<K, V> {
-    private final FoldbMergingStore merging;
-    private final StateSerdes<K, V> serdes;
-    private final InternalProcessorContext<?, ?> context;
+    implements OperandView, TimestampedKeyValueStore<K, V> {
+    private final Operands<K, V> operands;
     private final Runnable logOldValues;
     private boolean merges;
 
-    private OperandStore(TimestampedKeyValueStore<K, V> store, FoldbMergingStore merging,
-            StateSerdes<K, V> serdes, InternalProcessorContext<?, ?> context,
+    private OperandStore(TimestampedKeyValueStore<K, V> store, Operands<K, V> operands,
             Runnable logOldValues) {
         super(store);
-        this.merging = merging;
-        this.serdes = serdes;
-        this.context = context;
+        this.operands = operands;
         this.logOldValues = logOldValues;
     }
 
@@ -44,23 +32,18 @@ final class OperandStore<K, V>
      * Makes the view of a store.
      *
      * @param store the layers of the store, a {@link FoldbMergingStore} innermost
-     * @param factory knows the store's serdes
      * @param logOldValues runs if the processor asks for old values
      */
     @SuppressWarnings("unchecked")
     static <K, V> OperandStore<K, V> over(WrappedStateStore<?, ?, ?> store,
-            MergingStoreFactory factory, InternalProcessorContext<?, ?> context,
-            Runnable logOldValues) {
-        SerdeGetter defaults = new SerdeGetter((org.apache.kafka.streams.processor.api
-            .ProcessorContext<?, ?>) context);
-        Serde<K> keySerde = (Serde<K>) WrappingNullableUtils.prepareKeySerde(
-            factory.keySerde(), defaults);
-        Serde<V> valueSerde = (Serde<V>) WrappingNullableUtils.prepareValueSerde(
-            factory.valueSerde(), defaults);
-        String topic = ProcessorContextUtils.changelogFor(context, store.name(), false);
-        return new OperandStore<>((TimestampedKeyValueStore<K, V>) store,
-            store.findInner(FoldbMergingStore.class),
-            new StateSerdes<>(topic, keySerde, valueSerde), context, logOldValues);
+            Operands<K, V> operands, Runnable logOldValues) {
+        return new OperandStore<>(
+            (TimestampedKeyValueStore<K, V>) store, operands, logOldValues);
+    }
+
+    @Override
+    public void begin(Record<?, ?> record) {
+        operands.begin(record);
     }
 
     @Override
@@ -84,14 +67,7 @@ final class OperandStore<K, V>
             wrapped().put(key, value);
             return;
         }
-        if (value == null) {
-            throw new StreamsException("The aggregator of store " + name() + " returned null for a"
-                + " fresh value. A merge cannot delete: return an operand, or remove "
-                + FoldbConfig.MERGE_PREFIX + name() + " from the configuration");
-        }
-        byte[] rawKey = serdes.rawKey(key, context.headers());
-        byte[] rawValue = serdes.rawValue(value.value(), context.headers());
-        merging.merge(Bytes.wrap(rawKey), value.timestamp(), rawValue);
+        operands.merge(operands.key(key), value);
     }
 
     @Override

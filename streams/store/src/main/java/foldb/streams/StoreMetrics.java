@@ -67,7 +67,7 @@ final class StoreMetrics {
 
     /** Removes the metrics. */
     void remove() {
-        names.forEach(registry::removeMetric);
+        names.forEach(name -> registry.removeMetric(name));
         names.clear();
     }
 

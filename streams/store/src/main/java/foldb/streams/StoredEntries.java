@@ -2,37 +2,52 @@ package foldb.streams;
 
 import foldb.streams.engine.Cursor;
 import foldb.streams.engine.FoldbException;
+import java.util.function.Supplier;
 
-/** The entries of a cursor. It leaves out those of intervals that have expired meanwhile. */
+/**
+ * The entries of a cursor, which is opened at the first call of {@link #next}. It leaves out those
+ * of intervals that have expired meanwhile. A closed store has no entries, as with the stock
+ * stores.
+ */
 final class StoredEntries implements TimedEntries {
     private final IntervalStore store;
     private final KeyOrder order;
-    private final Cursor cursor;
+    private final Supplier<Cursor> opening;
+    private Cursor cursor;
     private TimedKey current;
 
     /**
      * Creates a walk.
      *
      * @param order the order of the entries below the cursor
-     * @param cursor a new cursor; this object closes it
+     * @param opening opens the cursor; this object closes it
      */
-    StoredEntries(final IntervalStore store, final KeyOrder order, final Cursor cursor) {
+    StoredEntries(
+            final IntervalStore store, final KeyOrder order, final Supplier<Cursor> opening) {
         this.store = store;
         this.order = order;
-        this.cursor = cursor;
+        this.opening = opening;
     }
 
     @Override
     public TimedKey next() {
         try {
+            if (cursor == null) {
+                cursor = opening.get();
+            }
             do {
-                if (!cursor.next()) {
+                final byte[] key = cursor.peekKey();
+                if (key == null) {
                     return null;
                 }
-                current = store.decode(order, cursor.key());
+                current = store.decode(order, key);
+                cursor.next();
             } while (current == null);
             return current;
         } catch (final FoldbException error) {
+            if (error.isClosed()) {
+                return null;
+            }
             throw store.failed("Error while iterating", error);
         }
     }
@@ -48,6 +63,8 @@ final class StoredEntries implements TimedEntries {
 
     @Override
     public void close() {
-        cursor.close();
+        if (cursor != null) {
+            cursor.close();
+        }
     }
 }

@@ -9,8 +9,8 @@ import org.apache.kafka.streams.state.KeyValueIterator;
 /**
  * An iterator over the entries of a window or session store.
  *
- * <p>It has the entries that the store had at its creation, without those that expire before it
- * reaches them. An iterator by time shows their present values, and leaves out deleted entries.
+ * <p>It has the entries that the store has at the first call of {@link #hasNext}, in the intervals
+ * that it had at the iterator's creation, without those that expire before it reaches them. An iterator by time shows their present values, and leaves out deleted entries.
  * Once the iterator is closed it has no more entries.
  *
  * @param <K> how the iterator shows a key
@@ -19,6 +19,8 @@ class TimedIterator<K> implements KeyValueIterator<K, byte[]> {
     private final Predicate<TimedKey> wanted;
     private final Function<TimedKey, K> shown;
     private TimedEntries entries;
+    /** An entry that was met and is not looked at yet: a call that failed comes again. */
+    private TimedKey met;
     private TimedKey nextKey;
     private byte[] nextValue;
 
@@ -46,14 +48,17 @@ class TimedIterator<K> implements KeyValueIterator<K, byte[]> {
     @Override
     public boolean hasNext() {
         while (nextKey == null) {
-            final TimedKey key = entries.next();
-            if (key == null) {
+            if (met == null) {
+                met = entries.next();
+            }
+            if (met == null) {
                 return false;
             }
-            if (wanted.test(key)) {
+            if (wanted.test(met)) {
                 nextValue = entries.value();
-                nextKey = nextValue == null ? null : key;
+                nextKey = nextValue == null ? null : met;
             }
+            met = null;
         }
         return true;
     }
@@ -68,14 +73,15 @@ class TimedIterator<K> implements KeyValueIterator<K, byte[]> {
 
     @Override
     public KeyValue<K, byte[]> next() {
-        final K key = peekNextKey();
+        final KeyValue<K, byte[]> entry = KeyValue.pair(peekNextKey(), nextValue);
         nextKey = null;
-        return KeyValue.pair(key, nextValue);
+        return entry;
     }
 
     @Override
     public void close() {
         nextKey = null;
+        met = null;
         entries.close();
         entries = TimedEntries.NONE;
     }

@@ -43,6 +43,11 @@ final class BothStores<S extends StateStore> implements AutoCloseable {
         open();
     }
 
+    /** The store that shows what is right. */
+    S stock() {
+        return stock;
+    }
+
     /** The store under test. */
     S ours() {
         return ours;

@@ -22,7 +22,7 @@ class DirtyKeysTest {
 
     @Test
     void theMemoryOfAKeyThatChangesOftenStaysTheSame() {
-        DirtyKeys keys = new DirtyKeys();
+        DirtyKeys keys = new DirtyKeys(DirtyKeys.Order.BY_KEY);
         keys.add(key(1), context(0));
         long once = keys.bytes();
         assertTrue(once > 1100, "a context holds the raw record");
@@ -39,7 +39,7 @@ class DirtyKeysTest {
 
     @Test
     void keysAreSortedAndKeepTheNewestContext() {
-        DirtyKeys keys = new DirtyKeys();
+        DirtyKeys keys = new DirtyKeys(DirtyKeys.Order.BY_KEY);
         ProcessorRecordContext old = context(1);
         ProcessorRecordContext newest = context(2);
         keys.add(key(200), old);
@@ -49,12 +49,12 @@ class DirtyKeysTest {
         keys.keep(new DirtyKeys.Entry(key(7), old));
         assertEquals(List.of(new DirtyKeys.Entry(key(3), old),
             new DirtyKeys.Entry(key(7), old), new DirtyKeys.Entry(key(200), newest)).toString(),
-            keys.sorted().toString());
+            keys.entries().toString());
     }
 
     @Test
     void eitherBoundIsReached() {
-        DirtyKeys keys = new DirtyKeys();
+        DirtyKeys keys = new DirtyKeys(DirtyKeys.Order.BY_KEY);
         keys.add(key(1), context(1));
         assertFalse(keys.reaches(new MergeConfig(2, 1 << 20, 1 << 20)));
         assertTrue(keys.reaches(new MergeConfig(2, 1000, 1 << 20)));

@@ -151,7 +151,7 @@ class MergeRestoreTest {
         LoggingContext context = context("task", StreamsConfig.AT_LEAST_ONCE);
         MergeStore<String, Long> store = open(context, "sum");
         FoldbMergingStore merging =
-            ((WrappedStateStore<?, ?, ?>) store).findInner(FoldbMergingStore.class);
+            Layers.find(store, FoldbMergingStore.class);
         Set<String> forwarded = new TreeSet<>();
         AtomicBoolean fails = new AtomicBoolean(true);
         assertFalse(merging.setFlushListener(record -> { }, true), "old values are unknown");

@@ -295,7 +295,7 @@ class MergeStoreTest {
         MergeStore<String, byte[]> store = sketches(scenario);
         store.merge("a", SketchOperands.of(new byte[] {1}), 1);
         // Behind the store's back, so that its next write fails.
-        ((WrappedStateStore<?, ?, ?>) store).findInner(FoldbMergingStore.class)
+        Layers.find(store, FoldbMergingStore.class)
             .wrapped().database().close();
         // An interactive query meets the failure first, and its caller may ignore it.
         RuntimeException error = assertThrows(ProcessorStateException.class, () -> store.get("a"));

@@ -12,7 +12,6 @@ import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Properties;
@@ -34,10 +33,8 @@ import org.apache.kafka.streams.kstream.KStream;
 import org.apache.kafka.streams.kstream.KTable;
 import org.apache.kafka.streams.kstream.Materialized;
 import org.apache.kafka.streams.kstream.Produced;
-import org.apache.kafka.streams.kstream.TimeWindows;
 import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.Stores;
-import org.apache.kafka.streams.state.WindowStore;
 import org.apache.kafka.streams.test.TestRecord;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -198,7 +195,7 @@ class MergingProcessorWrapperTest {
     }
 
     /** Returns what is logged while an action runs. */
-    private static String logOf(Runnable action) {
+    static String logOf(Runnable action) {
         PrintStream before = System.err;
         ByteArrayOutputStream log = new ByteArrayOutputStream();
         System.setErr(new PrintStream(log, true, StandardCharsets.UTF_8));
@@ -210,7 +207,7 @@ class MergingProcessorWrapperTest {
         return log.toString(StandardCharsets.UTF_8);
     }
 
-    private static long linesWith(String text, String log) {
+    static long linesWith(String text, String log) {
         return log.lines().filter(line -> line.contains(text)).count();
     }
 
@@ -304,18 +301,6 @@ class MergingProcessorWrapperTest {
             merging.commit(draw(new Random(2), 20));
             assertEquals(-1, merging.metric("merge-total"), "nothing merges");
             assertEquals(merging.table("unregistered"), merging.table("store"));
-        }
-    }
-
-    @Test
-    void windowedAggregationsOfARegisteredStoreStayStock() {
-        try (MergeScenario merging = MergeScenario.start(merging(ALOS, "sum"), events ->
-                events.groupByKey(GROUPED)
-                    .windowedBy(TimeWindows.ofSizeWithNoGrace(Duration.ofMillis(100)))
-                    .count(Materialized.<String, Long, WindowStore<Bytes, byte[]>>as("store")
-                        .withKeySerde(Serdes.String())))) {
-            merging.commit(draw(new Random(2), 20));
-            assertEquals(-1, merging.metric("merge-total"), "nothing merges");
         }
     }
 

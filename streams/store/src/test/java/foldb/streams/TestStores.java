@@ -7,6 +7,7 @@ import java.util.Collection;
 import java.util.Properties;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.streams.StreamsConfig;
+import org.apache.kafka.streams.StreamsMetrics;
 import org.apache.kafka.streams.processor.StateStore;
 import org.apache.kafka.streams.processor.StateStoreContext;
 import org.apache.kafka.streams.processor.TaskId;
@@ -17,6 +18,8 @@ import org.apache.kafka.streams.processor.internals.RecordBatchingStateRestoreCa
 final class TestStores {
     private final MockProcessorContext<Object, Object> processor;
     private RecordBatchingStateRestoreCallback restore;
+    private boolean replacesMetrics;
+    private StreamsMetrics otherMetrics;
 
     TestStores(final File stateDir, final String guarantee) {
         this(stateDir, guarantee, new Properties());
@@ -41,6 +44,9 @@ final class TestStores {
                     restore = (RecordBatchingStateRestoreCallback) arguments[1];
                     return null;
                 }
+                if (method.getName().equals("metrics") && replacesMetrics) {
+                    return otherMetrics;
+                }
                 try {
                     return method.invoke(inner, arguments);
                 } catch (final InvocationTargetException error) {
@@ -49,6 +55,12 @@ final class TestStores {
             });
         store.init(context, store);
         return store;
+    }
+
+    /** Has the next stores see these metrics, or none. */
+    void replaceMetrics(final StreamsMetrics metrics) {
+        replacesMetrics = true;
+        otherMetrics = metrics;
     }
 
     /** Sets the record that the next writes come from. */
@@ -62,7 +74,7 @@ final class TestStores {
     }
 
     /** The metrics of the context. */
-    org.apache.kafka.streams.StreamsMetrics metrics() {
+    StreamsMetrics metrics() {
         return processor.metrics();
     }
 }

@@ -11,7 +11,8 @@ import java.util.stream.Stream;
 
 /**
  * Measures the stores of foldb beside the stock ones, in turn, and prints a table. Usage:
- * {@code Bench [--small] [--rounds N] [--cache MIB] [store] [restore] [memory] [aggregate]}.
+ * {@code Bench [--small] [--rounds N] [--cache MIB] [store] [restore] [memory] [aggregate]
+ * [windows]}; {@code windows} are the windowed rows of {@code aggregate} alone.
  */
 public final class Bench {
     private static final int LIMIT_SECONDS = 900;
@@ -47,10 +48,11 @@ public final class Bench {
                 case "--small" -> small = true;
                 case "--rounds" -> rounds = Integer.parseInt(arguments[++at]);
                 case "--cache" -> cacheMib = Long.parseLong(arguments[++at]);
-                case "store", "restore", "memory", "aggregate" -> parts.add(arguments[at]);
+                case "store", "restore", "memory", "aggregate", "windows" ->
+                    parts.add(arguments[at]);
                 default -> {
                     System.err.println("unknown word '" + arguments[at] + "'; parts are store, "
-                        + "restore, memory and aggregate");
+                        + "restore, memory, aggregate and windows");
                     System.exit(2);
                 }
             }
@@ -66,7 +68,9 @@ public final class Bench {
                 case "store" -> bench.store();
                 case "restore" -> bench.restore();
                 case "memory" -> bench.memory();
-                default -> bench.aggregate();
+                case "windows" -> bench.aggregate(Topologies.TUMBLING, Topologies.HOPPING);
+                default -> bench.aggregate(
+                    Topologies.SUMS, Topologies.TUMBLING, Topologies.HOPPING);
             }
         }
         System.out.println();
@@ -133,8 +137,9 @@ public final class Bench {
         return figures;
     }
 
-    private void aggregate() throws Exception {
-        new BenchAggregate(small, rounds, cacheBytes, directory, logs, table).run();
+    private void aggregate(Topologies... topologies) throws Exception {
+        new BenchAggregate(small, List.of(topologies), rounds, cacheBytes, directory, logs, table)
+            .run();
     }
 
     private void remove() throws Exception {

@@ -4,20 +4,25 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 
-/** Measures {@code aggregate(sum)} on a real broker, from the first record to the last commit. */
+/**
+ * Measures {@code aggregate(sum)}, tumbling counts and hopping counts on a real broker, from the
+ * first record to the last commit.
+ */
 final class BenchAggregate {
     private static final int LIMIT_SECONDS = 600;
 
     private final boolean small;
+    private final List<Topologies> topologies;
     private final int rounds;
     private final long cacheBytes;
     private final Path directory;
     private final Path logs;
     private final BenchTable table;
 
-    BenchAggregate(boolean small, int rounds, long cacheBytes, Path directory, Path logs,
-                   BenchTable table) {
+    BenchAggregate(boolean small, List<Topologies> topologies, int rounds, long cacheBytes,
+                   Path directory, Path logs, BenchTable table) {
         this.small = small;
+        this.topologies = topologies;
         this.rounds = rounds;
         this.cacheBytes = cacheBytes;
         this.directory = directory;
@@ -39,28 +44,40 @@ final class BenchAggregate {
                     events);
             }
             for (int round = 0; round < rounds; round++) {
-                for (int keys : new int[] {1000, 1_000_000}) {
-                    for (boolean cached : new boolean[] {false, true}) {
-                        for (boolean exactly : new boolean[] {false, true}) {
-                            Case one = new Case(round, keys, cached, exactly, events);
-                            one.measure(world, inputs.get(keys), StoreKind.STOCK);
-                            one.measure(world, inputs.get(keys), StoreKind.MERGE);
-                        }
+                for (Topologies topology : topologies) {
+                    // Hopping counts of 1 M keys are the tumbling ones five times.
+                    for (int keys : topology == Topologies.HOPPING
+                            ? new int[] {1000} : new int[] {1000, 1_000_000}) {
+                        measure(world, inputs.get(keys), topology, keys, round, events);
                     }
                 }
             }
         }
     }
 
+    private void measure(World world, String in, Topologies topology, int keys, int round,
+                         long events) throws Exception {
+        for (boolean cached : new boolean[] {false, true}) {
+            for (boolean exactly : new boolean[] {false, true}) {
+                Case one = new Case(topology, round, keys, cached, exactly, events);
+                one.measure(world, in, StoreKind.STOCK);
+                one.measure(world, in, StoreKind.MERGE);
+            }
+        }
+    }
+
     /** One setting in one round. */
     private final class Case {
+        private final Topologies topology;
         private final int round;
         private final int keys;
         private final boolean cached;
         private final boolean exactly;
         private final long events;
 
-        Case(int round, int keys, boolean cached, boolean exactly, long events) {
+        Case(Topologies topology, int round, int keys, boolean cached, boolean exactly,
+                long events) {
+            this.topology = topology;
             this.round = round;
             this.keys = keys;
             this.cached = cached;
@@ -69,18 +86,20 @@ final class BenchAggregate {
         }
 
         private String row() {
-            return String.format("aggregate, %s keys, %s, record cache %s: thousand events/s",
+            return String.format("%s, %s keys, %s, record cache %s: thousand events/s",
+                topology == Topologies.SUMS ? "aggregate" : topology.outputs().get(0) + " count",
                 keys == 1000 ? "1000" : "1 M", exactly ? "100 ms exactly-once"
                     : "30 s at-least-once", cached ? "on" : "off");
         }
 
         void measure(World world, String in, StoreKind kind) throws Exception {
-            String id = "bench-" + kind.word() + "-" + keys + (cached ? "-cached" : "")
+            String store = topology.outputs().get(0);
+            String id = "bench-" + store + "-" + kind.word() + "-" + keys + (cached ? "-cached" : "")
                 + (exactly ? "-eos-" : "-alos-") + round;
-            String sums = Topologies.topic(id, "sums");
-            world.topics().create(List.of(sums));
+            String output = Topologies.topic(id, store);
+            world.topics().create(List.of(output));
             Application application =
-                Application.of(world, id, Topologies.SUMS, kind, exactly, in, id)
+                Application.of(world, id, topology, kind, exactly, in, id)
                     .with("commit.interval.ms", exactly ? "100" : "30000")
                     .with("statestore.cache.max.bytes", cached ? "10485760" : "0")
                     .with("session.timeout.ms", "45000")
@@ -96,7 +115,7 @@ final class BenchAggregate {
                 }
                 World.say(String.format("  %s %s: %.0f thousand/s, %d keys folded, %d read, %d "
                     + "merged, %d output records", row(), kind.word(), perSecond, answer[1],
-                    answer[2], answer[3], world.topics().size(sums)));
+                    answer[2], answer[3], world.topics().size(output)));
             }
             // The state of a finished run takes memory of the file cache only.
             Bench.remove(application.stateDirectory(world, "a"));

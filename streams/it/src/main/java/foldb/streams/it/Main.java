@@ -30,6 +30,7 @@ public final class Main {
         all.put("standby", new Standby());
         all.put("rebalance", new Rebalance());
         all.put("windows", new Windows());
+        all.put("window-merges", new WindowMerges());
         all.put("restore", new Restore());
         all.put("same-output", new SameOutput());
         all.put("changing-stores", new ChangingStores());

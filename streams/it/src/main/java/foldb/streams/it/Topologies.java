@@ -53,6 +53,29 @@ enum Topologies {
             windows(grouped, out);
         }
     },
+    /** A count for each minute. */
+    TUMBLING(List.of("tumbling")) {
+        @Override
+        void build(StreamsBuilder builder, String in, String out) {
+            minutes(grouped(builder, in), MINUTES, "tumbling", out);
+        }
+    },
+    /** A count for each minute that begins at a multiple of 12 s: five for each record. */
+    HOPPING(List.of("hopping")) {
+        @Override
+        void build(StreamsBuilder builder, String in, String out) {
+            minutes(grouped(builder, in), OVERLAPPING, "hopping", out);
+        }
+    },
+    /** Both counts of minutes. */
+    MINUTES_TWICE(List.of("tumbling", "hopping")) {
+        @Override
+        void build(StreamsBuilder builder, String in, String out) {
+            KGroupedStream<String, Long> grouped = grouped(builder, in);
+            minutes(grouped, MINUTES, "tumbling", out);
+            minutes(grouped, OVERLAPPING, "hopping", out);
+        }
+    },
     /** A count for each window, sent once the window is closed. The keys are those of the input. */
     CLOSED(List.of("closed")) {
         @Override
@@ -86,9 +109,14 @@ enum Topologies {
     static final Duration GAP = Duration.ofSeconds(3);
     /** How late a record may be. */
     static final Duration LATE = Duration.ofSeconds(20);
+    /** The minutes of the tumbling counts. */
+    static final TimeWindows MINUTES =
+        TimeWindows.ofSizeAndGrace(Duration.ofMinutes(1), LATE);
+    /** The minutes of the hopping counts. */
+    static final TimeWindows OVERLAPPING = MINUTES.advanceBy(Duration.ofSeconds(12));
     /** The operator of each store that can merge. */
-    static final Map<String, String> OPERATORS =
-        Map.of("sums", "sum", "counts", "sum", "greatest", "max");
+    static final Map<String, String> OPERATORS = Map.of("sums", "sum", "counts", "sum",
+        "greatest", "max", "tumbling", "sum", "hopping", "sum");
 
     private static final Serde<Long> LONG = Serdes.Long();
 
@@ -141,6 +169,13 @@ enum Topologies {
             .count(Materialized.as("sessions"))
             .toStream(Topologies::text)
             .to(topic(out, "sessions"), Produced.with(Serdes.String(), LONG));
+    }
+
+    private static void minutes(KGroupedStream<String, Long> grouped, TimeWindows windows,
+                                String store, String out) {
+        grouped.windowedBy(windows).count(Materialized.as(store))
+            .toStream(Topologies::text)
+            .to(topic(out, store), Produced.with(Serdes.String(), LONG));
     }
 
     private static String text(Windowed<String> key, Long value) {

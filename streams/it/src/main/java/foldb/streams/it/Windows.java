@@ -15,7 +15,7 @@ final class Windows implements Scenario {
     public void run(World world) throws Exception {
         for (StoreKind kind : world.kinds()) {
             boolean same = kind == StoreKind.MERGE && world.kinds().contains(StoreKind.FOLDB);
-            // Merges are for tables without windows: one of the two kinds is enough.
+            // No store of this topology has an operator: one of the two kinds is enough.
             if (world.brief() ? world.isChecked(kind) : !same) {
                 count(world, kind);
             }

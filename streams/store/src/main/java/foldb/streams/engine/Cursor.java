@@ -1,17 +1,25 @@
 package foldb.streams.engine;
 
+import java.lang.ref.Cleaner;
+import java.lang.ref.Reference;
 import java.util.Arrays;
 
 /**
  * Walks entries of a database at one moment. It fetches a page of up to 256 entries at a time. A
  * new cursor stands before the first entry. All threads may use it; the lock of the object orders
  * them.
+ *
+ * <p>A call that fails moves nothing: after an {@code OutOfMemoryError} the same entry comes next.
+ * The native cursor is freed at its end, at the close, or when nothing can use this object.
  */
 public final class Cursor implements AutoCloseable {
     private final Database database;
-    /** The native cursor; 0 if there are no further pages. */
-    private long handle;
+    private final NativeCursor pages;
+    /** Frees the native cursor; null if the first page was the last. */
+    private final Cleaner.Cleanable freed;
     private byte[] page;
+    /** A page that was fetched and is not in use yet, or null. */
+    private byte[] fetched;
     /** Where the next entry begins. */
     private int next = Long.BYTES;
     /** Where the current entry begins; 0 if there is none. */
@@ -21,7 +29,34 @@ public final class Cursor implements AutoCloseable {
     Cursor(final Database database, final byte[] firstPage) {
         this.database = database;
         page = firstPage;
-        handle = Packed.longAt(firstPage, 0);
+        pages = new NativeCursor(Packed.longAt(firstPage, 0));
+        freed = pages.handle == 0 ? null : Database.CLEANER.register(this, pages);
+    }
+
+    /** The native cursor. It does not know the object that owns it, which may become unreachable. */
+    private static final class NativeCursor implements Runnable {
+        /** 0 if there are no further pages. */
+        private long handle;
+
+        NativeCursor(final long handle) {
+            this.handle = handle;
+        }
+
+        /** Returns the next page. */
+        byte[] next() {
+            final byte[] page = Native.page(handle);
+            handle = Packed.longAt(page, 0);
+            return page;
+        }
+
+        @Override
+        public void run() {
+            if (handle != 0) {
+                final long freed = handle;
+                handle = 0;
+                Native.closeCursor(freed);
+            }
+        }
     }
 
     /**
@@ -51,6 +86,16 @@ public final class Cursor implements AutoCloseable {
     }
 
     /**
+     * Returns the value of the next entry without moving to it.
+     *
+     * @return a copy of the value; null after the last entry
+     * @throws FoldbException if the cursor is closed, or if the entry cannot be read
+     */
+    public synchronized byte[] peekValue() {
+        return hasNext() ? valueAt(next) : null;
+    }
+
+    /**
      * Returns the key of the current entry.
      *
      * @return a copy of the key
@@ -71,8 +116,7 @@ public final class Cursor implements AutoCloseable {
      */
     public synchronized byte[] value() {
         checkCurrent();
-        final int offset = valueOffset(current);
-        return Arrays.copyOfRange(page, offset, offset + valueLength(current));
+        return valueAt(current);
     }
 
     /** Frees the cursor. Closing twice is no error. */
@@ -81,11 +125,10 @@ public final class Cursor implements AutoCloseable {
         if (isOpen) {
             isOpen = false;
             page = null;
+            fetched = null;
             database.forget(this);
-            if (handle != 0) {
-                final long freed = handle;
-                handle = 0;
-                Native.closeCursor(freed);
+            if (freed != null) {
+                freed.clean();
             }
         }
     }
@@ -97,23 +140,37 @@ public final class Cursor implements AutoCloseable {
         if (next < page.length) {
             return true;
         }
-        if (handle == 0) {
-            return false;
-        }
         // A page that may be followed by another one can be empty.
-        final byte[] fetched = Native.page(handle);
-        handle = Packed.longAt(fetched, 0);
-        if (current != 0 && fetched.length > Long.BYTES) {
-            keepCurrent(fetched);
-        } else if (fetched.length > Long.BYTES) {
+        while (fetched == null || fetched.length == Long.BYTES) {
+            if (pages.handle == 0) {
+                return false;
+            }
+            fetched = fetch();
+        }
+        useFetched();
+        return true;
+    }
+
+    private byte[] fetch() {
+        try {
+            return pages.next();
+        } finally {
+            Reference.reachabilityFence(this);
+        }
+    }
+
+    private void useFetched() {
+        if (current == 0) {
             page = fetched;
             next = Long.BYTES;
+        } else {
+            keepCurrent();
         }
-        return fetched.length > Long.BYTES || hasNext();
+        fetched = null;
     }
 
     /** Puts the current entry before the entries of a new page: a peek does not move. */
-    private void keepCurrent(final byte[] fetched) {
+    private void keepCurrent() {
         final int kept = next - current;
         final byte[] joined = new byte[fetched.length + kept];
         System.arraycopy(page, current, joined, Long.BYTES, kept);
@@ -136,6 +193,11 @@ public final class Cursor implements AutoCloseable {
     private byte[] keyAt(final int entry) {
         final int offset = entry + Packed.HEADER;
         return Arrays.copyOfRange(page, offset, offset + Packed.intAt(page, entry));
+    }
+
+    private byte[] valueAt(final int entry) {
+        final int offset = valueOffset(entry);
+        return Arrays.copyOfRange(page, offset, offset + valueLength(entry));
     }
 
     private int valueOffset(final int entry) {

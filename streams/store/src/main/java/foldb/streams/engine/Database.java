@@ -21,7 +21,8 @@ import java.util.concurrent.ConcurrentHashMap;
  * other call throws one whose {@link FoldbException#isClosed} is true.
  */
 public final class Database implements AutoCloseable {
-    private static final Cleaner CLEANER = Cleaner.create();
+    /** Frees what belongs to unreachable objects; cursors use it too. */
+    static final Cleaner CLEANER = Cleaner.create();
 
     private final long handle;
     private final Set<Cursor> cursors = ConcurrentHashMap.newKeySet();
@@ -40,9 +41,10 @@ public final class Database implements AutoCloseable {
      * @param options the options
      * @return the open database
      * @throws FoldbException if the directory is in use, the operator is unknown or another one
-     *         than at the first open, or files are damaged
+     *         than at the first open, files are damaged, or the platform has no native library
      */
     public static Database open(final Path directory, final Options options) {
+        NativeLibrary.load();
         final byte[] path = directory.toAbsolutePath().toString().getBytes(pathCharset());
         final String operator = options.mergeOperator();
         return new Database(Native.open(path, operator == null ? null : utf8(operator),
@@ -309,6 +311,20 @@ public final class Database implements AutoCloseable {
     public Statistics statistics() {
         try {
             return Statistics.of(Native.statistics(handle));
+        } finally {
+            Reference.reachabilityFence(this);
+        }
+    }
+
+    /**
+     * Counts memory that the caller holds for this database in the budget that its databases
+     * share. It counts until the close of the database.
+     *
+     * @param bytes all bytes that the caller holds now
+     */
+    public void reserve(final long bytes) {
+        try {
+            Native.reserve(handle, bytes);
         } finally {
             Reference.reachabilityFence(this);
         }

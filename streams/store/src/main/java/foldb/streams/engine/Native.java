@@ -1,16 +1,14 @@
 package foldb.streams.engine;
 
 /**
- * The native methods. Each throws {@link FoldbException}.
+ * The native methods. Each throws {@link FoldbException}. Those that need no handle come after a
+ * call of {@link NativeLibrary#load}: an exception from an initializer of this class would be
+ * told once, and then hidden behind a {@code NoClassDefFoundError}.
  *
  * <p>A caller keeps the object that owns a handle reachable during the call, and holds the lock of
  * a cursor. It never uses a handle that it has freed.
  */
 final class Native {
-    static {
-        NativeLibrary.load();
-    }
-
     private Native() {
     }
 
@@ -54,6 +52,10 @@ final class Native {
     static native long approximateEntries(long store);
 
     static native long[] statistics(long store);
+
+    static native void reserve(long store, long bytes);
+
+    static native long[] memory(long memoryBytes);
 
     static native byte[] sketch(byte[] elements);
 

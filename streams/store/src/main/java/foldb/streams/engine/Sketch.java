@@ -16,6 +16,7 @@ public final class Sketch {
     public static byte[] of(final List<byte[]> elements) {
         final Packed packed = new Packed(64 * elements.size());
         elements.forEach(element -> packed.entry(element, null));
+        NativeLibrary.load();
         return Native.sketch(packed.toArray());
     }
 
@@ -27,6 +28,7 @@ public final class Sketch {
      * @throws FoldbException if the bytes are not a sketch
      */
     public static double estimate(final byte[] sketch) {
+        NativeLibrary.load();
         return Double.longBitsToDouble(Native.estimate(sketch));
     }
 }

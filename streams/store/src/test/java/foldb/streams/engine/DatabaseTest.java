@@ -187,14 +187,4 @@ class DatabaseTest {
             directory.resolve("other"), new Options(null, false, 1)));
         assertTrue(tooLittle.getMessage().contains("memory_budget"), tooLittle.getMessage());
     }
-
-    @Test
-    void thePlatformOfALibraryHasOneName() {
-        assertEquals("foldb/native/linux-x86_64/libfoldb_jni.so",
-            NativeLibrary.resource("Linux", "amd64"));
-        assertEquals("foldb/native/macos-aarch64/libfoldb_jni.dylib",
-            NativeLibrary.resource("Mac OS X", "aarch64"));
-        assertEquals("foldb/native/windows-x86_64/foldb_jni.dll",
-            NativeLibrary.resource("Windows 11", "amd64"));
-    }
 }

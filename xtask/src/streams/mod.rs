@@ -1,16 +1,21 @@
 //! `cargo xtask streams`: the Kafka Streams store in `streams/`, a Maven project over the library
 //! of `streams/jni`.
 //!
-//! The library lies in the target directory, below `streams/foldb/native/PLATFORM`. Maven packs it
-//! into the jar from there. Without a JDK of at least version 17, or without Maven, a command says
-//! so and succeeds.
+//! The libraries lie in the target directory, below `streams/foldb/native/PLATFORM`. Maven packs
+//! them into the jar from there. Without a JDK of at least version 17, or without Maven, every
+//! command fails.
+
+mod jar;
+mod licences;
+mod matrix;
+mod native;
+mod start;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::Command;
 
 use crate::arguments::Streams;
-use crate::prefix::{File, build, target_directory};
 use crate::step::{Step, is_there, root};
 
 /// The oldest JDK that compiles the store.
@@ -19,28 +24,36 @@ const OLDEST_JDK: u32 = 17;
 /// Maven, without its progress bars.
 const MAVEN: &str = "mvn -q -B -f streams/pom.xml";
 
-/// The library, as the operating system names it.
-const LIBRARY: &str = if cfg!(target_os = "macos") {
-    "libfoldb_jni.dylib"
-} else if cfg!(target_os = "windows") {
-    "foldb_jni.dll"
-} else {
-    "libfoldb_jni.so"
-};
-
 /// What to do with the store.
 #[derive(clap::Subcommand, Clone, Debug)]
 pub(crate) enum Task {
-    /// The jar, with the library for this platform inside: streams/store/target/foldb-streams-*.jar
-    Build(Passed),
+    /// The jars: classes with native libraries, sources, and documentation; prints their paths
+    Build(Build),
     /// The tests of the store; ARGUMENTS go to Maven, for example `-Dtest=DatabaseTest`
     Test(Passed),
+    /// The tests of the store with each known version of Kafka Streams, and with an unknown one;
+    /// ARGUMENTS name versions in place of these
+    Matrix(Passed),
+    /// A start of the built jar with each JVM; ARGUMENTS are commands, by default `java`, for
+    /// example `/opt/jdk-25/bin/java` or `"qemu-aarch64 -L /usr/aarch64-linux-gnu JDK/bin/java"`
+    Start(Passed),
     /// Scenarios on a real broker, with processes that are killed; `--short` takes a few minutes.
     /// Names select scenarios, `--store stock|foldb|merge` selects stores
     It(Passed),
     /// Benchmarks beside the stock stores, as a table; `--small`, `--rounds N`, `--cache MIB`, and
-    /// the parts `store`, `restore`, `memory` and `aggregate`
+    /// the parts `store`, `restore`, `memory`, `aggregate` and `windows` (of `aggregate` alone)
     Bench(Passed),
+}
+
+/// What the jar contains.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub(crate) struct Build {
+    /// Native libraries for Linux on x86-64 and aarch64, with glibc from 2.28 on and with musl;
+    /// otherwise for this platform only. Needs cargo-zigbuild
+    #[arg(long)]
+    all_platforms: bool,
+    #[command(flatten)]
+    passed: Passed,
 }
 
 /// Arguments for the program of a task.
@@ -54,25 +67,47 @@ pub(crate) struct Passed {
 /// Runs a task.
 ///
 /// # Errors
-/// A build or a test that fails.
+/// A machine without Maven or a JDK, and a build or a test that fails.
 pub(crate) fn run(own: &Streams) -> Result<(), String> {
     if let Some(missing) = missing() {
-        println!("xtask: nothing was done: {missing}");
-        return Ok(());
+        return Err(format!("streams: nothing was done: {missing}"));
     }
-    let native = library(&own.profile)?;
-    let (goals, passed): (&[&str], _) = match &own.task {
-        Task::Build(passed) => (&["package", "-DskipTests"], passed),
-        Task::Test(passed) => (&["test"], passed),
-        Task::It(passed) => return program(&native, "Main", passed),
-        Task::Bench(passed) => return program(&native, "Bench", passed),
+    match &own.task {
+        Task::Build(how) => build(&own.profile, how),
+        Task::Test(passed) => {
+            let native = native::for_this_platform(&own.profile)?;
+            maven(&native).with(["test"]).with(passed.arguments.iter().cloned()).run()
+        }
+        Task::Matrix(passed) => {
+            matrix::run(&native::for_this_platform(&own.profile)?, &passed.arguments)
+        }
+        Task::Start(passed) => start::run(&passed.arguments),
+        Task::It(passed) => program(&own.profile, "Main", passed),
+        Task::Bench(passed) => program(&own.profile, "Bench", passed),
+    }
+}
+
+/// Builds the jars and checks what they contain.
+fn build(profile: &str, how: &Build) -> Result<(), String> {
+    let native = if how.all_platforms {
+        native::for_all_platforms(profile)?
+    } else {
+        native::for_this_platform(profile)?
     };
-    maven(&native).with(goals.iter().copied()).with(passed.arguments.iter().cloned()).run()
+    let goals = ["package", "-P", "publish", "-DskipTests"];
+    maven(&native).with(goals).with(how.passed.arguments.iter().cloned()).run()?;
+    let jars = jar::Jars::built()?;
+    jars.check(how.all_platforms)?;
+    for path in jars.paths() {
+        println!("{}", path.display());
+    }
+    Ok(())
 }
 
 /// Builds `streams/it` and runs one of its programs.
-fn program(native: &std::path::Path, name: &str, passed: &Passed) -> Result<(), String> {
-    maven(native).with(["package", "-P", "it", "-DskipTests"]).run()?;
+fn program(profile: &str, name: &str, passed: &Passed) -> Result<(), String> {
+    let native = native::for_this_platform(profile)?;
+    maven(&native).with(["package", "-P", "it", "-DskipTests"]).run()?;
     let own = root().join("streams/it/target");
     let classes = std::env::join_paths([own.join("classes"), own.join("lib/*")])
         .map_err(|error| format!("the path of the repository is no part of a list: {error}"))?;
@@ -82,20 +117,11 @@ fn program(native: &std::path::Path, name: &str, passed: &Passed) -> Result<(), 
         .run()
 }
 
-/// Returns Maven with the directory that has the library.
-fn maven(native: &std::path::Path) -> Step {
+/// Returns Maven with the directory that has the libraries.
+fn maven(native: &Path) -> Step {
     let mut property = OsString::from("-Dfoldb.native=");
     property.push(native);
     Step::new(MAVEN).with([property])
-}
-
-/// Builds the library, and returns the directory that Maven packs.
-fn library(profile: &str) -> Result<PathBuf, String> {
-    let built = build("cargo build -p foldb-jni", profile)?.join(LIBRARY);
-    let native = target_directory()?.join("streams");
-    let platform = format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH);
-    File::copied(&built, native.join("foldb/native").join(platform).join(LIBRARY))?.install()?;
-    Ok(native)
 }
 
 /// Returns what the machine lacks.
