@@ -1,5 +1,6 @@
 package foldb.streams;
 
+import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.Locale;
 import java.util.stream.Collectors;
@@ -59,6 +60,27 @@ enum MergeOperator {
      */
     int foldChunk() {
         return number ? 1024 : 64;
+    }
+
+    /** Returns whether values are signed 64-bit integers. */
+    boolean isNumber() {
+        return number;
+    }
+
+    /** Combines two numbers, as the native library does. */
+    long combine(long one, long two) {
+        return switch (this) {
+            case SUM -> one + two;
+            case MIN -> Math.min(one, two);
+            case MAX -> Math.max(one, two);
+            default -> throw new IllegalStateException(id() + " combines no numbers");
+        };
+    }
+
+    /** Returns the operand of a serialized value: the timestamp and the value. */
+    byte[] operand(long timestamp, byte[] value) {
+        return ByteBuffer.allocate(STAMP_BYTES + value.length)
+            .putLong(timestamp).put(value).array();
     }
 
     /**

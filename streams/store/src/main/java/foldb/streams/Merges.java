@@ -1,7 +1,6 @@
 package foldb.streams;
 
 import foldb.streams.engine.FoldbException;
-import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -62,7 +61,7 @@ final class Merges {
         this.data = data;
         this.operator = operator;
         this.order = order;
-        this.buffer = new OperandBuffer(data);
+        this.buffer = new OperandBuffer(data, operator);
         this.shadows = new ShadowValues(data.name(), operator);
         this.dirty = new DirtyKeys(order);
     }
@@ -118,14 +117,17 @@ final class Merges {
     /** Merges as {@link #merge} does, but never folds. {@link #foldIfFull()} follows. */
     void add(Bytes key, long timestamp, byte[] value) {
         operator.check(data.name(), value);
-        byte[] operand = ByteBuffer.allocate(MergeOperator.STAMP_BYTES + value.length)
-            .putLong(timestamp).put(value).array();
         data.checkOpen();
-        if (operator.hasFormat()) {
-            check(operand);
-        }
         ProcessorRecordContext current = context.recordContext();
-        buffer.add(key.get(), operand, current);
+        if (operator.isNumber()) {
+            buffer.addNumber(key, timestamp, value, current);
+        } else {
+            byte[] operand = operator.operand(timestamp, value);
+            if (operator.hasFormat()) {
+                check(operand);
+            }
+            buffer.add(key.get(), operand, current);
+        }
         metrics.merged();
         dirty.add(key, current == null ? unknown(timestamp) : current);
         noteLate();

@@ -118,9 +118,7 @@ final class Operands<K, V> {
             : Math.max(timestamp, ByteBuffer.wrap(stamped).getLong());
         V now = aggregation.aggregator().apply(record.key(), record.value(), old);
         byte[] raw = now == null ? null : Layers.rawValue(serdes, now, context.headers());
-        byte[] next = raw == null ? null
-            : ByteBuffer.allocate(MergeOperator.STAMP_BYTES + raw.length)
-                .putLong(newest).put(raw).array();
+        byte[] next = raw == null ? null : store.merges().operator().operand(newest, raw);
         return new ShadowValues.Shadow(store.show(record.key(), stored), next,
             value -> valueOf(value) + " at " + ByteBuffer.wrap(value).getLong());
     }

@@ -94,8 +94,8 @@ final class BenchAggregate {
 
         void measure(World world, String in, StoreKind kind) throws Exception {
             String store = topology.outputs().get(0);
-            String id = "bench-" + store + "-" + kind.word() + "-" + keys + (cached ? "-cached" : "")
-                + (exactly ? "-eos-" : "-alos-") + round;
+            String id = "bench-" + store + "-" + kind.word() + "-" + keys
+                + (cached ? "-cached" : "") + (exactly ? "-eos-" : "-alos-") + round;
             String output = Topologies.topic(id, store);
             world.topics().create(List.of(output));
             Application application =
