@@ -108,7 +108,8 @@ mod tests {
     #[test]
     fn crates_of_the_repository_are_no_third_party() {
         let tree = "foldb v0.1.0 (/r/crates/foldb)\tMIT OR Apache-2.0\n\
-                    tracing v0.1.44\tMIT\nerrno v0.3.14\tMIT OR Apache-2.0\ntracing v0.1.44\tMIT (*)";
+                    tracing v0.1.44\tMIT\nerrno v0.3.14\tMIT OR Apache-2.0\n\
+                    tracing v0.1.44\tMIT (*)";
         let names: Vec<String> = dependencies(tree).into_iter().map(|found| found.name).collect();
         assert_eq!(names, ["errno", "tracing"]);
     }

@@ -8,7 +8,8 @@ public final class FoldbConfig {
     /**
      * The memory that all stores of the process share, in bytes: write buffers, changed keys of
      * merging stores, block cache, indexes and filters, background work. Default: 256 MiB. Write
-     * buffers and changed keys get up to five eighths of it, the block cache a quarter. More: fewer reads from disk, fewer and larger flushes.
+     * buffers and changed keys get up to five eighths of it, the block cache a quarter. More:
+     * fewer reads from disk, fewer and larger flushes.
      * Less: the reverse. Stores with different values share no memory.
      */
     public static final String MEMORY_BYTES = "foldb.memory.bytes";

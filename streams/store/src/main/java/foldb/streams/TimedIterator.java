@@ -10,7 +10,8 @@ import org.apache.kafka.streams.state.KeyValueIterator;
  * An iterator over the entries of a window or session store.
  *
  * <p>It has the entries that the store has at the first call of {@link #hasNext}, in the intervals
- * that it had at the iterator's creation, without those that expire before it reaches them. An iterator by time shows their present values, and leaves out deleted entries.
+ * that it had at the iterator's creation, without those that expire before it reaches them. An
+ * iterator by time shows their present values, and leaves out deleted entries.
  * Once the iterator is closed it has no more entries.
  *
  * @param <K> how the iterator shows a key
