@@ -44,8 +44,8 @@ pub(crate) enum Command {
     ///
     /// Takes a few minutes from a warm build.
     Check(Check),
-    /// All that a change must pass: fmt, tidy, lint, doc, demo, test, simulate, loom, small-disks
-    /// and report, with the time of each
+    /// All that a change must pass: fmt, tidy, lint, doc, demo, test, simulate, loom, small-disks,
+    /// emulated and report, with the time of each
     Ci(Gate),
     /// Formatting
     Fmt(Format),
@@ -163,6 +163,16 @@ pub(crate) enum Command {
     ///
     /// Runs `cargo package ARGUMENTS` with a `-p` for each published crate.
     Package(Passed),
+    /// A release: programs, libraries, wheels and the jar for each platform, with checksums
+    ///
+    /// Builds with zig from PyPI, cross compilers and Maven, tries each file on its platform or
+    /// under its emulator, and writes SHA256SUMS and MANIFEST.tsv. Fails if something is missing.
+    /// docs/install.md says how users take what is built.
+    Dist(Dist),
+    /// The version of crates, Python package, jar and header: printed, or set everywhere
+    ///
+    /// The list of places is in xtask/src/version.rs. Lock files follow with `cargo update`.
+    Version(Version),
     /// The published crates on the oldest toolchain that they support
     ///
     /// Installs the toolchain of `rust-version` in Cargo.toml with rustup, and runs `cargo check`.
@@ -172,6 +182,13 @@ pub(crate) enum Command {
     /// Runs `cargo check --target TARGET` with a `-p` for each published crate. `rustup target add
     /// TARGET` installs a target. Nothing is linked or run.
     Platforms,
+    /// The tests on other platforms, under qemu and Wine, and databases that go there and back
+    ///
+    /// Installs what is missing with apt-get, as root on Debian, and with rustup. Else it says what
+    /// is missing. Runs `cargo test --target TARGET` with `ci/binfmt.sh`: env, chains, the engine's
+    /// unit and black-box tests, and kills of the shell. Then both platforms change databases of
+    /// every feature in turn.
+    Emulated(Emulated),
 }
 
 /// Where the C library goes.
@@ -251,6 +268,48 @@ pub(crate) struct Gate {
     /// An earlier step with its time, for the list at the end: "12 rustup toolchain install"
     #[arg(long, value_name = "SECONDS STEP")]
     pub earlier: Vec<String>,
+}
+
+/// Arguments of `emulated`.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Emulated {
+    /// The platforms; all unless given
+    #[arg(value_name = "TARGET")]
+    pub targets: Vec<String>,
+    /// The gate's part: unit tests of env and chains on aarch64, databases to s390x and back
+    #[arg(long, conflicts_with = "targets")]
+    pub short: bool,
+    /// Only the databases that go there and back
+    #[arg(long, conflicts_with = "short")]
+    pub carried: bool,
+}
+
+/// Arguments of `dist`.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Dist {
+    /// The platforms; all unless given
+    #[arg(value_name = "TARGET")]
+    pub targets: Vec<String>,
+    /// Leaves a platform out, which the manifest then says; may be given again
+    #[arg(long, value_name = "TARGET")]
+    pub skip: Vec<String>,
+    /// Directory of the release, emptied first; by default target/releases/VERSION
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<std::path::PathBuf>,
+    /// Cargo profile of the builds
+    #[arg(long, value_name = "NAME", default_value = "dist")]
+    pub profile: String,
+    /// Does not check the crates' packages
+    #[arg(long)]
+    pub no_packages: bool,
+}
+
+/// Arguments of `version`.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Version {
+    /// The new version, three numbers
+    #[arg(value_name = "X.Y.Z")]
+    pub version: Option<String>,
 }
 
 /// Arguments of `fmt`.

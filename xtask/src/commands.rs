@@ -2,7 +2,10 @@
 
 use crate::arguments::{Command, Passed};
 use crate::step::{Step, is_there, succeeds};
-use crate::{check, gate, install, leveldb, msrv, package, platforms, rocksdb, streams, tidy};
+use crate::{
+    check, dist, emulated, gate, install, leveldb, msrv, package, platforms, rocksdb, streams,
+    tidy, version,
+};
 
 /// Runs a command.
 ///
@@ -40,9 +43,12 @@ pub(crate) fn run(command: Command) -> Result<(), String> {
         Command::Leveldb(own) => leveldb::run(&own),
         Command::Rocksdb(own) => rocksdb::run(&own),
         Command::Streams(own) => streams::run(&own),
-        Command::Package(passed) => package::step(passed).run(),
+        Command::Package(passed) => package::run(passed),
+        Command::Dist(own) => dist::run(&own),
+        Command::Version(own) => version::run(&own),
         Command::Msrv => msrv::run(),
         Command::Platforms => platforms::run(),
+        Command::Emulated(own) => emulated::run(&own),
     }
 }
 
@@ -109,6 +115,11 @@ pub(crate) fn loom() -> Step {
 /// [`loom`] with at most two preemptions of a thread, which is a fraction of the orders.
 pub(crate) fn loom_short() -> Step {
     loom().set("LOOM_MAX_PREEMPTIONS", "2")
+}
+
+/// The gate's part of `emulated`.
+pub(crate) fn emulated_short() -> Step {
+    Step::new("cargo xtask emulated --short")
 }
 
 pub(crate) fn small_disks() -> Step {

@@ -1,5 +1,7 @@
 //! `cargo xtask install`: the C library, its header, and what pkg-config and CMake need to find it.
 
+use std::path::Path;
+
 use crate::arguments::Install;
 use crate::prefix::{File, build, install_link};
 use crate::step::root;
@@ -24,7 +26,15 @@ pub(crate) fn run(install: &Install) -> Result<(), String> {
         Some(directory) => directory.clone(),
         None => build("cargo build -p foldb-capi", &install.profile)?,
     };
-    let (own, prefix) = (root().join("crates/capi"), &install.prefix);
+    copied(&install.prefix, &built)
+}
+
+/// Copies the library, which was built into the directory `built`, below the prefix.
+///
+/// # Errors
+/// A file that cannot be read or written.
+pub(crate) fn copied(prefix: &Path, built: &Path) -> Result<(), String> {
+    let own = root().join("crates/capi");
     let library = format!("libfoldb.so.{VERSION}");
     let mut files = vec![
         File::copied(&own.join("include/foldb.h"), prefix.join("include/foldb.h"))?,

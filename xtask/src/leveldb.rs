@@ -28,7 +28,7 @@ const SONAME_OF_DEBIAN: &str = "libleveldb.so.1d";
 
 /// Builds the Rust half. A library of one type only is optimised across crates: the rlib that tests
 /// need would forbid it.
-const RUST: &str = "cargo rustc -p foldb-leveldb --lib --crate-type staticlib";
+pub(crate) const RUST: &str = "cargo rustc -p foldb-leveldb --lib --crate-type staticlib";
 
 /// Compilers that run at the same time.
 const JOBS: usize = 2;
@@ -55,13 +55,17 @@ pub(crate) fn run(own: &Leveldb) -> Result<(), String> {
         Some(directory) => (directory.clone(), true),
         None => (build(RUST, &own.profile)?, own.profile == "dev"),
     };
-    let rust = built.join("libfoldb_leveldb.a");
-    let rust = rust.canonicalize().map_err(|error| told("read", &rust, error))?;
     let unit = Unit::new(compiler, own.sanitize.as_deref(), asserts)?;
-    let objects = unit.compile()?;
-    let shared = unit.link_shared(&objects, &rust)?;
-    let archive = unit.link_static(&objects, &rust)?;
-    install(&own.prefix, &shared, &archive)
+    unit.install(&own.prefix, &built)
+}
+
+/// Compiles C++ for a release, and installs the library below the prefix. Rust's half was built
+/// into the directory `built`.
+///
+/// # Errors
+/// A source that does not compile, or a file that cannot be written.
+pub(crate) fn make(prefix: &Path, compiler: String, built: &Path) -> Result<(), String> {
+    Unit::new(compiler, None, false)?.install(prefix, built)
 }
 
 /// The C++ sources, their compiler, and the directory of their objects.
@@ -104,6 +108,16 @@ impl Unit {
         let unit = Unit { compiler, flags, directory, keeps_symbols, _lock: lock };
         unit.forget_other_flags()?;
         Ok(unit)
+    }
+
+    /// Compiles, links and installs below the prefix.
+    fn install(&self, prefix: &Path, built: &Path) -> Result<(), String> {
+        let rust = built.join("libfoldb_leveldb.a");
+        let rust = rust.canonicalize().map_err(|error| told("read", &rust, error))?;
+        let objects = self.compile()?;
+        let shared = self.link_shared(&objects, &rust)?;
+        let archive = self.link_static(&objects, &rust)?;
+        install(prefix, &shared, &archive)
     }
 
     /// Removes the objects if other flags or another compiler made them.
@@ -186,7 +200,9 @@ impl Unit {
     fn link_static(&self, objects: &[PathBuf], rust: &Path) -> Result<PathBuf, String> {
         let archive = self.directory.join("libleveldb.a");
         fs::copy(rust, &archive).map_err(|error| told("write", &archive, error))?;
-        let mut command = Command::new("ar");
+        // The tools of another platform's compiler have names with the same beginning.
+        let platform = self.compiler.strip_suffix("-g++").map(|own| format!("{own}-"));
+        let mut command = Command::new(platform.unwrap_or_default() + "ar");
         // The plug-ins that ar finds by itself may read the bitcode in Rust's objects instead of
         // their code, and then leave their names out of the index. The compiler's own does not.
         if let Some(plugin) = self.own_file("liblto_plugin.so") {

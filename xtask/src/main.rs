@@ -10,6 +10,8 @@
 mod arguments;
 mod check;
 mod commands;
+mod dist;
+mod emulated;
 mod gate;
 mod install;
 mod leveldb;
@@ -24,6 +26,7 @@ mod streams;
 #[cfg(test)]
 mod tests;
 mod tidy;
+mod version;
 
 use std::process::ExitCode;
 

@@ -20,7 +20,7 @@ const SONAME: &str = "librocksdb.so.10";
 
 /// Builds the static library. A library of one type only is optimised across crates: the rlib that
 /// tests need would forbid it.
-const RUST: &str = "cargo rustc -p foldb-rocksdb --lib --crate-type staticlib";
+pub(crate) const RUST: &str = "cargo rustc -p foldb-rocksdb --lib --crate-type staticlib";
 
 /// Builds the library and installs it below the prefix.
 ///
@@ -40,12 +40,25 @@ pub(crate) fn run(own: &Rocksdb) -> Result<(), String> {
         Some(directory) => (directory.clone(), true),
         None => (build(RUST, &own.profile)?, own.profile == "dev"),
     };
+    linked(&own.prefix, &compiler, &built, keeps_symbols)
+}
+
+/// Links the library for a release, and installs it below the prefix. Rust's half was built into
+/// the directory `built`.
+///
+/// # Errors
+/// The linker fails, or a file cannot be written.
+pub(crate) fn make(prefix: &Path, compiler: &str, built: &Path) -> Result<(), String> {
+    linked(prefix, compiler, built, false)
+}
+
+fn linked(prefix: &Path, compiler: &str, built: &Path, keeps_symbols: bool) -> Result<(), String> {
     let rust = built.join("libfoldb_rocksdb.a");
     let rust = rust.canonicalize().map_err(|error| told("read", &rust, error))?;
     let (directory, _lock) = locked_directory("rocksdb")?;
     let shared = directory.join(SONAME);
     let library = SharedLibrary {
-        compiler: &compiler,
+        compiler,
         flags: &[],
         objects: &[],
         rust: &rust,
@@ -54,7 +67,7 @@ pub(crate) fn run(own: &Rocksdb) -> Result<(), String> {
         keeps_symbols,
     };
     library.link(&shared)?;
-    install(&own.prefix, &shared, &rust)
+    install(prefix, &shared, &rust)
 }
 
 fn install(prefix: &Path, shared: &Path, archive: &Path) -> Result<(), String> {

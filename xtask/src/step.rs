@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -10,7 +11,7 @@ use std::process::{Command, Stdio};
 pub(crate) struct Step {
     words: Vec<OsString>,
     limit: Option<&'static str>,
-    environment: Vec<(&'static str, &'static str)>,
+    environment: Vec<(String, OsString)>,
 }
 
 impl Step {
@@ -27,8 +28,8 @@ impl Step {
     }
 
     /// Sets a variable of the environment.
-    pub(crate) fn set(mut self, name: &'static str, value: &'static str) -> Step {
-        self.environment.push((name, value));
+    pub(crate) fn set(mut self, name: impl Into<String>, value: impl Into<OsString>) -> Step {
+        self.environment.push((name.into(), value.into()));
         self
     }
 
@@ -47,17 +48,39 @@ impl Step {
             eprintln!("xtask: there is no program 'timeout', so this step has no time limit");
             return Step { limit: None, ..self.clone() }.run();
         }
+        match self.command().status() {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(format!("'{self}' failed: {status}")),
+            Err(error) => Err(format!("'{self}' cannot be started: {error}")),
+        }
+    }
+
+    /// Runs the step with `input`. Returns what it prints.
+    ///
+    /// # Errors
+    /// The program cannot be started, or it fails.
+    pub(crate) fn answer(&self, input: &str) -> Result<String, String> {
+        let told = |error| format!("'{self}' cannot be started: {error}");
+        let mut command = self.command();
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().map_err(told)?;
+        // A program that reads nothing may have ended.
+        let _ = child.stdin.take().map(|mut stdin| stdin.write_all(input.as_bytes()));
+        let output = child.wait_with_output().map_err(told)?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        Err(format!("'{self}' failed: {}", output.status))
+    }
+
+    fn command(&self) -> Command {
         let words = self.all_words();
         // The path of a script begins at the root, for any working directory.
         let is_script = words[0].to_string_lossy().contains('/');
         let program = if is_script { root().join(&words[0]).into() } else { words[0].clone() };
         let mut command = Command::new(program);
-        command.args(&words[1..]).envs(self.environment.iter().copied()).current_dir(root());
-        match command.status() {
-            Ok(status) if status.success() => Ok(()),
-            Ok(status) => Err(format!("'{self}' failed: {status}")),
-            Err(error) => Err(format!("'{self}' cannot be started: {error}")),
-        }
+        command.args(&words[1..]).envs(self.environment.iter().cloned()).current_dir(root());
+        command
     }
 
     fn all_words(&self) -> Vec<OsString> {
@@ -71,7 +94,9 @@ impl Step {
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (name, value) in &self.environment {
-            write!(f, "{name}={} ", quoted(OsStr::new(value)))?;
+            // The search path is long, and says nothing about the step.
+            let value = if name == "PATH" { OsStr::new("...") } else { value.as_os_str() };
+            write!(f, "{name}={} ", quoted(value))?;
         }
         let words: Vec<String> = self.all_words().iter().map(|word| quoted(word)).collect();
         f.write_str(&words.join(" "))

@@ -3,15 +3,20 @@
 //! `FOLDB_MODEL_CASES` sets how many programs run, `FOLDB_MODEL_SEED` the seed of the first. A
 //! failing program is shrunk and printed with its seed. `FOLDB_PLANT` plants a fault in all
 //! threads, so this is a program of its own.
+//!
+//! `FOLDB_CARRIED` names a directory for databases that several platforms change in turn, and
+//! `FOLDB_CARRIED_STAGE` whose turn it is. `cargo xtask emulated` sets both.
 
 mod support;
 
 use std::cell::Cell;
 use std::env;
+use std::path::Path;
 
 use foldb::stats::KeyspaceStats;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
+use support::model::carried;
 use support::model::program;
 use support::model::run::{self, Played};
 use support::quiet;
@@ -31,6 +36,65 @@ fn short_programs_do_as_the_model_does() {
 #[test]
 fn long_programs_do_as_the_model_does() {
     play_programs(0xa_0000, STEPS * 2, CASES);
+}
+
+/// Programs that platforms play in turn. Together they use every feature.
+const CARRIED: u64 = 24;
+
+/// Without the variables, all stages are played here.
+#[test]
+fn carried_databases_hold_what_the_platform_before_wrote() {
+    let Some(root) = env::var_os("FOLDB_CARRIED") else {
+        let root = tempfile::tempdir().unwrap();
+        (1..=carried::STAGES).for_each(|stage| play_stage(root.path(), stage));
+        return;
+    };
+    let stage = env::var("FOLDB_CARRIED_STAGE").expect("FOLDB_CARRIED_STAGE is set too");
+    play_stage(root.as_ref(), stage.parse().expect("FOLDB_CARRIED_STAGE is a number"));
+}
+
+/// Plays a stage of every carried program, and checks that every kind of file was left.
+fn play_stage(root: &Path, stage: usize) {
+    for seed in 0..CARRIED {
+        let played = quiet::catch(|| carried::play_stage(root, seed, stage));
+        played.unwrap_or_else(|reason| panic!("seed {seed}, stage {stage}: {reason}"));
+    }
+    let left = carried::endings(root, stage);
+    for ending in ["tbl", "log", "arc", "seg"] {
+        assert!(left.contains(ending), "no stage {stage} left a file .{ending}: {left:?}");
+    }
+    println!("stage {stage}: {CARRIED} databases hold what the model says");
+}
+
+#[test]
+fn carried_programs_use_every_feature() {
+    let text: String = (0..CARRIED).map(|seed| format!("{:?}", carried::program(seed))).collect();
+    for feature in [
+        "feed: true",
+        "separation: Some",
+        "hints: true",
+        "rule: Expiry",
+        "Load {",
+        "Transaction {",
+        "Conditional(",
+        "Lasting(",
+        "CreateKeyspace(fading)",
+        "DropKeyspace(",
+        "DeleteRange(",
+        "Append(",
+        "Add",
+        "Max",
+        "References",
+        "Register",
+        "Snappy",
+        "Lz4",
+        "Gc(",
+        "Compact(",
+        "Kill",
+    ] {
+        assert!(text.contains(feature), "no carried program has {feature}");
+    }
+    assert!(!text.contains("Crash"), "what a crash leaves depends on the platform");
 }
 
 /// Plays `cases` programs, the first drawn from seed `first`.

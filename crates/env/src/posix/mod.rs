@@ -232,8 +232,9 @@ mod hints {
     pub(super) fn has_one_kind_of_lock(file: &File) -> bool {
         const NFS: FsWord = 0x6969;
         const SMB: FsWord = 0x517b;
-        const CIFS: FsWord = 0xff53_4d42;
-        const SMB2: FsWord = 0xfe53_4d42;
+        // Where the word has 32 bits with a sign, these are negative.
+        const CIFS: FsWord = 0xff53_4d42_u32 as FsWord;
+        const SMB2: FsWord = 0xfe53_4d42_u32 as FsWord;
         const CEPH: FsWord = 0x00c3_6400;
         let is_one_kind = |kind| matches!(kind, NFS | SMB | CIFS | SMB2 | CEPH);
         fstatfs(file).is_ok_and(|found| is_one_kind(found.f_type))

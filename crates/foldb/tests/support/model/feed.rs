@@ -53,6 +53,23 @@ impl Follower {
     fn at(position: Position, read: u64, keyspaces: BTreeSet<String>) -> Follower {
         Follower { position, read, keyspaces, updates: None, is_loose: true }
     }
+
+    /// Returns the follower as a line: position, number and keyspaces.
+    fn note(&self) -> String {
+        let names: Vec<&str> = self.keyspaces.iter().map(String::as_str).collect();
+        let position = self.position.to_bytes().map(|byte| format!("{byte:02x}")).concat();
+        format!("{position} {} {}\n", self.read, names.join(","))
+    }
+
+    fn of_note(line: &str) -> Follower {
+        let words: Vec<&str> = line.split(' ').collect();
+        let [position, read, names] = words[..] else { panic!("a note has three words: {line}") };
+        let hex = |at: usize| u8::from_str_radix(&position[at..at + 2], 16).expect("hex");
+        let bytes: Vec<u8> = (0..position.len()).step_by(2).map(hex).collect();
+        let position = Position::from_bytes(&bytes).expect("a position");
+        let names = names.split(',').map(str::to_owned).collect();
+        Follower::at(position, read.parse().expect("a number"), names)
+    }
 }
 
 fn names(model: &Model) -> BTreeSet<String> {
@@ -67,6 +84,18 @@ impl Feed {
         let follower = || Follower::at(now(), 0, names(model));
         let (synced, unsynced) = (follower(), follower());
         Feed { entries: BTreeMap::new(), crashed: false, synced, unsynced, batches: 0 }
+    }
+
+    /// Returns a line for each follower, with which it continues elsewhere.
+    pub(super) fn notes(&self) -> String {
+        [&self.synced, &self.unsynced].map(Follower::note).concat()
+    }
+
+    /// Continues where the followers of these notes stopped.
+    pub(super) fn take_notes(&mut self, notes: &str) {
+        let followers: Vec<Follower> = notes.lines().map(Follower::of_note).collect();
+        let [synced, unsynced] = followers.try_into().ok().expect("two followers");
+        (self.synced, self.unsynced) = (synced, unsynced);
     }
 
     /// Adds the entry of a write. Deletes of empty ranges alone are no entry.

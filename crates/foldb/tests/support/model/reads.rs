@@ -48,7 +48,7 @@ impl Player {
     }
 
     /// Checks that another database holds the same.
-    fn check_elsewhere(&self, db: &impl AnyDb) {
+    pub(super) fn check_elsewhere(&self, db: &impl AnyDb) {
         let at = Moment { second: self.second.max(self.clock.second()), ..self.now() };
         for place in Place::all() {
             let keyspace = db.reader(place.name()).ok();

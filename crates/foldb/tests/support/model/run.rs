@@ -84,7 +84,7 @@ pub(super) struct Player {
 }
 
 impl Player {
-    fn open(settings: Settings) -> Player {
+    pub(super) fn open(settings: Settings) -> Player {
         let (fs, clock) = (MemFs::new(), Arc::new(DayClock::default()));
         let db = open(&fs, settings, &clock, 0);
         let mut model = Model::default();
@@ -124,7 +124,7 @@ impl Player {
         self.model.of(place.index(), self.now())
     }
 
-    fn step(&mut self, step: &Step) {
+    pub(super) fn step(&mut self, step: &Step) {
         self.tick();
         match step {
             Step::Lasting(draft, lifetime) => self.lasting(*draft, *lifetime),

@@ -1,0 +1,143 @@
+//! Builds the parts of a release.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::dist::pack::Tree;
+use crate::dist::platform::{GLIBC, Part, Platform};
+use crate::dist::tools::with_tools;
+use crate::prefix::{File, target_directory};
+use crate::shared_library::told;
+use crate::step::{Step, root};
+use crate::{install, leveldb, rocksdb, version};
+
+/// What a build made.
+pub(super) enum Made {
+    /// Files that become an archive.
+    Tree(Tree),
+    /// One file, which is an archive already.
+    File(PathBuf),
+}
+
+/// A build for one platform.
+pub(super) struct Build<'a> {
+    pub platform: &'static Platform,
+    pub profile: &'a str,
+}
+
+impl Build<'_> {
+    /// Builds a part.
+    ///
+    /// # Errors
+    /// What failed.
+    pub(super) fn make(&self, part: Part) -> Result<Made, String> {
+        match part {
+            Part::Wheel => return self.wheel().map(Made::File),
+            Part::Jar => return jar(self.profile).map(Made::File),
+            Part::Programs | Part::Libfoldb | Part::Libleveldb | Part::Librocksdb => {}
+        }
+        let tree = Tree::begin(part, self.platform)?;
+        match part {
+            Part::Programs => self.programs(&tree)?,
+            Part::Libfoldb => self.libfoldb(&tree)?,
+            Part::Libleveldb => {
+                let built = self.cargo(leveldb::RUST)?;
+                let compiler = self.platform.cxx.unwrap_or("c++").to_owned();
+                leveldb::make(&tree.directory, compiler, &built)?;
+            }
+            _ => {
+                let built = self.cargo(rocksdb::RUST)?;
+                rocksdb::make(&tree.directory, self.platform.cc[0], &built)?;
+            }
+        }
+        Ok(Made::Tree(tree))
+    }
+
+    fn programs(&self, tree: &Tree) -> Result<(), String> {
+        for (package, name) in [("foldb-cli", "foldb"), ("db_bench", "db_bench")] {
+            let built = self.cargo(&format!("cargo build -p {package} --bin {name}"))?;
+            let file = self.platform.program(name);
+            tree.add_program(&built.join(&file), &Path::new("bin").join(file))?;
+        }
+        Ok(())
+    }
+
+    fn libfoldb(&self, tree: &Tree) -> Result<(), String> {
+        let built = self.cargo("cargo build -p foldb-capi")?;
+        if self.platform.has_glibc() {
+            return install::copied(&tree.directory, &built);
+        }
+        let header = root().join("crates/capi/include/foldb.h");
+        let mut files = vec![
+            File::copied(&header, tree.directory.join("include/foldb.h"))?,
+            File::copied(&built.join("libfoldb_capi.a"), tree.directory.join("lib/libfoldb.a"))?,
+        ];
+        if self.platform.is_windows() {
+            for (from, to) in [("foldb_capi.dll", "bin"), ("libfoldb_capi.dll.a", "lib")] {
+                files.push(File::copied(&built.join(from), tree.directory.join(to).join(from))?);
+            }
+        }
+        files.iter().try_for_each(File::install)
+    }
+
+    /// Runs a command of cargo for the platform. Returns the directory of what it built.
+    fn cargo(&self, line: &str) -> Result<PathBuf, String> {
+        let Platform { target, .. } = self.platform;
+        // zig links against any version of glibc. A static library is linked by its user.
+        let step = match line.strip_prefix("cargo build") {
+            Some(rest) if self.platform.has_glibc() => {
+                let step = with_tools(Step::new("cargo-zigbuild zigbuild"))?;
+                step.with(rest.split_whitespace()).with(["--target", &format!("{target}.{GLIBC}")])
+            }
+            _ => {
+                let step = Step::new(line).with(["--target", target]);
+                self.platform.machine().map_or(step.clone(), |machine| machine.prepared(step))
+            }
+        };
+        let step = step.with(["--locked", "--profile", self.profile]);
+        step.run()?;
+        let directory = if self.profile == "dev" { "debug" } else { self.profile };
+        Ok(target_directory()?.join(target).join(directory))
+    }
+
+    /// Builds the wheel. `python/` is a workspace of its own, with its own profiles.
+    fn wheel(&self) -> Result<PathBuf, String> {
+        let step = Step::new("python/build --manylinux --locked --release --target");
+        step.with([self.platform.target]).run()?;
+        only(&root().join("python/dist"), "whl")
+    }
+}
+
+/// Builds the jar, which holds the libraries of all its platforms.
+fn jar(profile: &str) -> Result<PathBuf, String> {
+    let name = format!("foldb-streams-{}.jar", version::PRESENT);
+    let jar = root().join("streams/store/target").join(name);
+    // An older jar must not be taken for a new one.
+    if jar.exists() {
+        fs::remove_file(&jar).map_err(|error| told("remove", &jar, error))?;
+    }
+    Step::new("cargo xtask streams --profile").with([profile, "build", "--all-platforms"]).run()?;
+    if jar.exists() { Ok(jar) } else { Err(format!("there is no '{}'", jar.display())) }
+}
+
+/// Returns the only file of a directory with this ending.
+fn only(directory: &Path, ending: &str) -> Result<PathBuf, String> {
+    let entries = fs::read_dir(directory).map_err(|error| told("read", directory, error))?;
+    let has_ending = |path: &PathBuf| path.extension().is_some_and(|own| own == ending);
+    let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
+    let mut found: Vec<PathBuf> = paths.filter(has_ending).collect();
+    match (found.pop(), found.len()) {
+        (Some(path), 0) => Ok(path),
+        _ => Err(format!("'{}' has not exactly one file .{ending}", directory.display())),
+    }
+}
+
+/// Returns the only entry of a directory.
+pub(super) fn only_entry(directory: &Path) -> Result<PathBuf, String> {
+    let entries = fs::read_dir(directory).map_err(|error| told("read", directory, error))?;
+    let mut found: Vec<PathBuf> = entries.filter_map(Result::ok).map(|own| own.path()).collect();
+    match (found.pop(), found.len()) {
+        (Some(path), 0) => Ok(path),
+        _ => Err(format!("'{}' has not exactly one entry", directory.display())),
+    }
+}
