@@ -105,7 +105,7 @@ mod tests {
         let mut reservation = share.runtime.reserve();
         reservation.set(12_345);
         let [total, parts @ ..] = memory(budget);
-        assert_eq!(total, parts.iter().sum());
+        assert_eq!(total, parts.iter().sum::<u64>());
         assert_eq!(parts[MEMORY - 2], 12_345);
     }
 

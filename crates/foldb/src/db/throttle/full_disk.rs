@@ -224,7 +224,7 @@ impl Core {
         self.reserve.set_open(true);
         // Some file systems free the blocks only with their next journal commit.
         let _best_effort = fs.sync_dir(self.names.directory());
-        self.keep_rest();
+        keep_rest(self);
         drop(owned);
         self.background.forget_full_disk();
         self.runtime.workers().retry(self.member);
@@ -242,26 +242,15 @@ impl Core {
         let flushed = flush();
         let owned = self.ownership.hold();
         if is_lent && owned.is_some() && self.reserve.is_open() {
-            self.keep_rest();
+            keep_rest(self);
         }
         self.reserve.set_lent(false);
         flushed
     }
 
-    /// Keeps the part of an open reserve that deletes leave, or as much of it as the disk has.
-    /// Holding the directory.
-    fn keep_rest(&self) {
-        let mut part = self.reserve.bytes() / PART_FOR_OPEN;
-        while part >= SMALLEST_TABLE
-            && make_reserve(&*self.options.env.fs, &self.names, part).is_err()
-        {
-            part /= 2;
-        }
-    }
-
     /// Keeps a part of the reserve that an open on a full disk gave back, for the next one.
     pub(crate) fn keep_part_of_reserve(&self) {
-        self.keep_rest();
+        keep_rest(self);
         let wanted = self.settings.space_reserve.min(self.stored_bytes() / PART);
         self.reserve.set_bytes(wanted.max(self.reserve.bytes()));
         self.events.tell(&Event::DiskFull { reserve: self.reserve.bytes() });
@@ -315,15 +304,8 @@ impl Core {
     /// Returns whether compactions leave the space of the open reserve, or the last space before
     /// it, to flushes. A flush frees its logs, and brings deletes to the tables.
     pub(crate) fn spares_room_for_flushes(&self) -> bool {
-        let is_short = || self.reserve.is_open() || self.room_for_compactions() < SMALLEST_TABLE;
+        let is_short = || self.reserve.is_open() || room_for_compactions(self) < SMALLEST_TABLE;
         self.sealed.len() > 0 && is_short()
-    }
-
-    /// Returns how many bytes of the disk compactions may take: those that no waiting flush needs.
-    /// A flush writes about as many bytes as its logs have.
-    fn room_for_compactions(&self) -> u64 {
-        let free = self.free_space().unwrap_or(u64::MAX);
-        free.saturating_sub(self.background.sealed_log_bytes())
     }
 
     /// Returns whether the log takes as much of the open reserve as it may before it is replaced.
@@ -380,33 +362,50 @@ impl Core {
         self.logs.active()?.free_space()
     }
 
-    /// Returns the bytes after which a table of a flush ends: fewer on a disk that is almost full.
-    pub(crate) fn flushed_file_size(&self) -> u64 {
-        self.file_size_within(self.free_space().unwrap_or(u64::MAX))
-    }
-
-    /// Returns the bytes after which a table of a compaction ends. The inputs of a compaction go
-    /// after its output has come.
-    pub(crate) fn compacted_file_size(&self) -> u64 {
-        self.file_size_within(self.room_for_compactions())
-    }
-
-    fn file_size_within(&self, room: u64) -> u64 {
-        let usual = self.settings.tree.target_file_size;
-        let part = if self.reserve.is_open() { PART_IN_RESERVE } else { PART_FOR_TABLE };
-        usual.min((room / part).max(SMALLEST_TABLE))
-    }
-
-    /// Returns how many bytes a slice of a compaction may write, if the disk is full.
-    pub(crate) fn room_of_shortage(&self) -> Option<u64> {
-        self.reserve.is_open().then(|| self.compacted_file_size())
-    }
-
     /// Returns how many sealed memtables may wait for their flush, and 1 more.
     pub(crate) fn most_buffers(&self) -> usize {
         let more = if self.reserve.is_open() { MORE_SEALED } else { 0 };
         self.settings.write_buffers.most + more
     }
+}
+
+/// Keeps the part of an open reserve that deletes leave, or as much of it as the disk has. The
+/// caller holds the directory.
+fn keep_rest(core: &Core) {
+    let fs = &*core.options.env.fs;
+    let mut part = core.reserve.bytes() / PART_FOR_OPEN;
+    while part >= SMALLEST_TABLE && make_reserve(fs, &core.names, part).is_err() {
+        part /= 2;
+    }
+}
+
+/// Returns how many bytes of the disk compactions may take: those that no waiting flush needs. A
+/// flush writes about as many bytes as its logs have.
+fn room_for_compactions(core: &Core) -> u64 {
+    let free = core.free_space().unwrap_or(u64::MAX);
+    free.saturating_sub(core.background.sealed_log_bytes())
+}
+
+/// Returns the bytes after which a table of a flush ends: fewer on a disk that is almost full.
+pub(crate) fn flushed_file_size(core: &Core) -> u64 {
+    file_size_within(core, core.free_space().unwrap_or(u64::MAX))
+}
+
+/// Returns the bytes after which a table of a compaction ends. The inputs of a compaction go after
+/// its output has come.
+pub(crate) fn compacted_file_size(core: &Core) -> u64 {
+    file_size_within(core, room_for_compactions(core))
+}
+
+fn file_size_within(core: &Core, room: u64) -> u64 {
+    let usual = core.settings.tree.target_file_size;
+    let part = if core.reserve.is_open() { PART_IN_RESERVE } else { PART_FOR_TABLE };
+    usual.min((room / part).max(SMALLEST_TABLE))
+}
+
+/// Returns how many bytes a slice of a compaction may write, if the disk is full.
+pub(crate) fn room_of_shortage(core: &Core) -> Option<u64> {
+    core.reserve.is_open().then(|| compacted_file_size(core))
 }
 
 /// Returns how large a reserve the database needs, if it has a smaller one.

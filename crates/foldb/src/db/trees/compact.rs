@@ -10,6 +10,7 @@ use crate::db::core::Core;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::tree::Claim;
 use crate::db::state::tree::{KeyspaceTree, Tree};
+use crate::db::throttle::full_disk::{compacted_file_size, room_of_shortage};
 use crate::db::trees::install::install_unless_seen;
 use crate::db::trees::schedule::{Asks, cuts_of};
 use crate::error::Result;
@@ -83,7 +84,7 @@ impl Core {
         }
         let seen = self.background.rest.news();
         // On a full disk, space must come back while deletes go on.
-        let room = self.room_of_shortage();
+        let room = room_of_shortage(self);
         let as_idle = is_idle || self.background.is_rest_awaited() || room.is_some();
         let asks = Asks { for_reads: true, is_idle: as_idle, room };
         let claim = self.pick(&mut tree, asks).or_else(|| self.pick_revealing(&tree, is_idle));
@@ -140,21 +141,14 @@ impl Core {
         let _dropping = self.background.locks.drop_expired();
         let Some(slice) = self.write_slice(claim, None)? else { return Ok(false) };
         if self.reserve.is_open() && claim.job.called.is_none() && !slice.gives_space_back()? {
-            self.note_fruitless(claim, slice);
+            let mut tree = self.lock_tree();
+            self.discard_slices(&[slice], &tree);
+            tree.note_fruitless(claim);
             return Ok(false);
         }
         let are_installed = self.install_slices(vec![slice])?;
         claim.note_installed(are_installed);
         Ok(true)
-    }
-
-    /// Removes a slice that takes the last space of the disk. The policy tries other ranges.
-    fn note_fruitless(&self, claim: &Claim, written: WrittenSlice) {
-        let mut tree = self.lock_tree();
-        self.discard_slices(&[written], &tree);
-        if let Some(own) = tree.keyspaces.get_mut(&claim.keyspace.id) {
-            own.fruitless.push(cuts_of(&claim.job.range));
-        }
     }
 
     /// Writes the next slice of a job, which the caller installs. Returns `None` as
@@ -200,7 +194,7 @@ impl Core {
             filters: keyspace.filters().filter(|_| *refusals < MOST_REFUSALS),
             next_number: &next_number,
             table_options: self.table_options(keyspace, job.output_level),
-            target_file_size: self.compacted_file_size(),
+            target_file_size: compacted_file_size(self),
             memory: &memory,
             values: self.value_writer(keyspace, &next_number, &memory),
             later,
@@ -352,6 +346,13 @@ impl Claim {
 }
 
 impl Tree {
+    /// Notes that a job gives no space back. The policy tries other ranges.
+    fn note_fruitless(&mut self, claim: &Claim) {
+        if let Some(own) = self.keyspaces.get_mut(&claim.keyspace.id) {
+            own.fruitless.push(cuts_of(&claim.job.range));
+        }
+    }
+
     /// Registers a running job.
     pub(super) fn claim(&mut self, Claim { keyspace, job, .. }: &Claim) {
         self.next_run = self.next_run.max(job.output_run + 1);

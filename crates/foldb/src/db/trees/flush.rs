@@ -14,6 +14,7 @@ use crate::db::state::buffers::SealedGroup;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::tree::Tree;
 use crate::db::state::writer::WriterState;
+use crate::db::throttle::full_disk::flushed_file_size;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::Event;
 use crate::faults::{Fault, planted};
@@ -275,7 +276,7 @@ impl Core {
         let tombstones = tombstones_to_pass_on(keyspace, &folder, &mut records)?;
         output.set_tombstones(tombstones, &folder.older);
         records.seek_to_first()?;
-        let target_file_size = self.flushed_file_size();
+        let target_file_size = flushed_file_size(self);
         while records.valid() {
             if output.is_full(target_file_size, folder.memory_bytes()) {
                 output.cut_before(records.key())?;

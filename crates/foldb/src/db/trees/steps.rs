@@ -12,6 +12,7 @@ use crate::counters::Total;
 use crate::db::core::Core;
 use crate::db::state::background::Awaited;
 use crate::db::state::tree::Claim;
+use crate::db::throttle::full_disk::room_of_shortage;
 use crate::db::trees::schedule::Asks;
 use crate::error::{ErrorKind, Result};
 use crate::runtime::{Tenant, Work};
@@ -247,7 +248,7 @@ impl Core {
             let mut tree = core.lock_tree();
             // While other threads write, the database does not become idle.
             let is_idle = core.published() == written;
-            let room = core.room_of_shortage();
+            let room = room_of_shortage(core);
             let rest = Asks { for_reads: false, is_idle: is_idle || room.is_some(), room };
             let is_idle = tree.keyspaces.values().all(|own| own.running.is_empty());
             let is_compacted = is_idle
