@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import foldb.streams.KafkaConditions.NeedsOffsetsInStores;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -91,6 +92,7 @@ class BadConfigurationTest {
     }
 
     @Test
+    @NeedsOffsetsInStores
     void aNewStoreDoesNotTakeOverOffsetsOfAnotherEngine() throws Exception {
         Files.writeString(directory.resolve(".checkpoint"), "0\n1\nlog 0 42\n");
         final TopicPartition partition = new TopicPartition("log", 0);
