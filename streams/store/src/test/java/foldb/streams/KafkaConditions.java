@@ -19,6 +19,14 @@ final class KafkaConditions {
     @interface NeedsOffsetsInStores {
     }
 
+    /** Runs a test only if the DSL asks for stores of a format. */
+    @Target({ElementType.TYPE, ElementType.METHOD})
+    @Retention(RetentionPolicy.RUNTIME)
+    @EnabledIf(value = "foldb.streams.KafkaConditions#storesHaveFormats",
+        disabledReason = "before Kafka Streams 4.3 stores have no formats")
+    @interface NeedsStoreFormats {
+    }
+
     /** Runs a test only if the wrapper knows the processors of this version. */
     @Target({ElementType.TYPE, ElementType.METHOD})
     @Retention(RetentionPolicy.RUNTIME)
@@ -29,6 +37,10 @@ final class KafkaConditions {
 
     static boolean storesKeepOffsets() {
         return KafkaVersions.STORES_KEEP_OFFSETS;
+    }
+
+    static boolean storesHaveFormats() {
+        return KafkaVersions.STORES_HAVE_FORMATS;
     }
 
     static boolean wrapperMerges() {
