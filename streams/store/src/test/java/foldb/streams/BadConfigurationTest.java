@@ -81,6 +81,7 @@ class BadConfigurationTest {
     }
 
     @Test
+    @NeedsOffsetsInStores
     void anUpgradeOfStreamsIsRefused() {
         final Properties upgrade = new Properties();
         upgrade.put(StreamsConfig.UPGRADE_FROM_CONFIG, StreamsConfig.UPGRADE_FROM_42);
