@@ -41,7 +41,10 @@ pub(crate) fn run(native: &Path, arguments: &[OsString]) -> Result<(), String> {
         let result = tests(native, &version, &options).run();
         let counts = Counts::of(&root().join(REPORTS))?;
         let passed = result.is_ok() && counts.ran() > 0;
-        println!("== Kafka Streams {version}: {}: {counts}", if passed { "passed" } else { "FAILED" });
+        println!(
+            "== Kafka Streams {version}: {}: {counts}",
+            if passed { "passed" } else { "FAILED" }
+        );
         if !passed {
             failed.push(version.into_owned());
         }
@@ -86,8 +89,7 @@ impl Counts {
         for entry in fs::read_dir(reports).map_err(|error| told("read", reports, error))? {
             let path = entry.map_err(|error| told("read", reports, error))?.path();
             if path.extension().is_some_and(|ending| ending == "xml") {
-                let text =
-                    fs::read_to_string(&path).map_err(|error| told("read", &path, error))?;
+                let text = fs::read_to_string(&path).map_err(|error| told("read", &path, error))?;
                 counts.add(&text);
             }
         }
@@ -129,8 +131,10 @@ mod tests {
     #[test]
     fn skipped_tests_do_not_count_as_run() {
         let mut counts = Counts::default();
-        counts.add("<?xml?>\n<testsuite name=\"A\" time=\"1\" tests=\"5\" errors=\"1\" \
-                    skipped=\"2\" failures=\"0\">\n<testcase tests=\"9\"/>");
+        counts.add(
+            "<?xml?>\n<testsuite name=\"A\" time=\"1\" tests=\"5\" errors=\"1\" \
+                    skipped=\"2\" failures=\"0\">\n<testcase tests=\"9\"/>",
+        );
         counts.add("<testsuite tests=\"1\" errors=\"0\" skipped=\"1\" failures=\"0\"/>");
         assert_eq!(counts, Counts { tests: 6, failures: 0, errors: 1, skipped: 3 });
         assert_eq!(counts.to_string(), "3 tests, 0 failures, 1 errors, 3 skipped");
