@@ -32,7 +32,7 @@ pub(crate) enum Task {
     /// The tests of the store; ARGUMENTS go to Maven, for example `-Dtest=DatabaseTest`
     Test(Passed),
     /// The tests of the store with each known version of Kafka Streams, and with an unknown one;
-    /// ARGUMENTS name versions in place of these
+    /// ARGUMENTS name versions in place of these, or go to Maven if they begin with `-`
     Matrix(Passed),
     /// A start of the built jar with each JVM; ARGUMENTS are commands, by default `java`, for
     /// example `/opt/jdk-25/bin/java` or `"qemu-aarch64 -L /usr/aarch64-linux-gnu JDK/bin/java"`

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import foldb.streams.KafkaConditions.NeedsOffsetsInStores;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -80,6 +81,7 @@ class BadConfigurationTest {
     }
 
     @Test
+    @NeedsOffsetsInStores
     void anUpgradeOfStreamsIsRefused() {
         final Properties upgrade = new Properties();
         upgrade.put(StreamsConfig.UPGRADE_FROM_CONFIG, StreamsConfig.UPGRADE_FROM_42);
@@ -91,6 +93,7 @@ class BadConfigurationTest {
     }
 
     @Test
+    @NeedsOffsetsInStores
     void aNewStoreDoesNotTakeOverOffsetsOfAnotherEngine() throws Exception {
         Files.writeString(directory.resolve(".checkpoint"), "0\n1\nlog 0 42\n");
         final TopicPartition partition = new TopicPartition("log", 0);

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
+import foldb.streams.KafkaConditions.NeedsOffsetsInStores;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -45,6 +46,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  * One task's directory passes from engine to engine, at least once. After the restore that each
  * start makes, every store holds every record of its changelog.
  */
+@NeedsOffsetsInStores
 class ChangeOfStoreTest {
     private static final Duration RETENTION = Duration.ofHours(1);
     private static final int RECORDS = 20;

@@ -1,5 +1,6 @@
 package foldb.streams;
 
+import java.io.File;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -20,11 +21,28 @@ final class ChildJvm {
     static String run(
             final List<String> options, final Class<?> program, final String... arguments)
             throws IOException, InterruptedException {
+        return run(options, System.getProperty("java.class.path"), program, arguments);
+    }
+
+    /** Runs a program with a directory before the others of the class path. */
+    static String runAfter(
+            final Path first, final Class<?> program, final String... arguments)
+            throws IOException, InterruptedException {
+        return run(List.of(),
+            first + File.pathSeparator + System.getProperty("java.class.path"), program, arguments);
+    }
+
+    private static String run(
+            final List<String> options,
+            final String classes,
+            final Class<?> program,
+            final String... arguments)
+            throws IOException, InterruptedException {
         final List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(options);
         command.addAll(List.of(
-            "-cp", System.getProperty("java.class.path"), program.getName()));
+            "-cp", classes, program.getName()));
         command.addAll(List.of(arguments));
         final Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
         try {

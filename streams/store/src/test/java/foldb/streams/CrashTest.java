@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import foldb.streams.KafkaConditions.NeedsOffsetsInStores;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -22,6 +23,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Kills a process that writes, and checks what its store then holds. */
+@NeedsOffsetsInStores
 class CrashTest {
     private static final TopicPartition PARTITION = new TopicPartition("log", 0);
     private static final int COMMIT_EVERY = 50;

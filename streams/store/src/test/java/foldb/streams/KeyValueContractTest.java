@@ -3,6 +3,7 @@ package foldb.streams;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import foldb.streams.KafkaConditions.NeedsOffsetsInStores;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HexFormat;
@@ -283,11 +284,13 @@ class KeyValueContractTest {
         both("reverseAll", KeyValueStore::reverseAll);
         both("prefixScan", store -> store.prefixScan(key, new BytesSerializer()));
         both("approximateNumEntries", KeyValueStore::approximateNumEntries);
-        both("committedOffset", store -> store.committedOffset(new TopicPartition("t", 0)));
-        both("commit", store -> {
-            store.commit(java.util.Map.of());
-            return null;
-        });
+        if (KafkaVersions.STORES_KEEP_OFFSETS) {
+            both("committedOffset", store -> store.committedOffset(new TopicPartition("t", 0)));
+            both("commit", store -> {
+                store.commit(java.util.Map.of());
+                return null;
+            });
+        }
         assertEquals(assertClosed(first), assertClosed(second));
     }
 
@@ -330,6 +333,7 @@ class KeyValueContractTest {
     }
 
     @Test
+    @NeedsOffsetsInStores
     void committedOffsetsAndPositionsSurviveAReopen() {
         create("offsets");
         final TopicPartition partition = new TopicPartition("log", 3);

@@ -75,11 +75,16 @@ final class LoggingContext {
             case "logChange":
                 log.add(new ConsumerRecord<>("changelog", 0, log.size(), (long) arguments[3],
                     TimestampType.CREATE_TIME, 0, 0, ((Bytes) arguments[1]).get(),
-                    (byte[]) arguments[2], (Headers) arguments[4], Optional.empty()));
+                    (byte[]) arguments[2], headers(arguments[4]), Optional.empty()));
                 return null;
             default:
                 throw new UnsupportedOperationException(method.toString());
         }
+    }
+
+    /** Before 4.3 a logged change has a position there, and no headers. */
+    private static Headers headers(Object argument) {
+        return argument instanceof Headers headers ? headers : new RecordHeaders();
     }
 
     InternalProcessorContext<?, ?> context() {

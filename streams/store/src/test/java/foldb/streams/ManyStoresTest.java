@@ -3,6 +3,7 @@ package foldb.streams;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import foldb.streams.KafkaConditions.NeedsOffsetsInStores;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.nio.file.Path;
@@ -17,6 +18,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Many stores of a process share threads and memory. */
 @EnabledOnOs(OS.LINUX)
+@NeedsOffsetsInStores
 class ManyStoresTest {
     private static final int STORES = 100;
     private static final Pattern LINE =

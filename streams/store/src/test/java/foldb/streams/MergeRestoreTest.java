@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import foldb.streams.KafkaConditions.NeedsOffsetsInStores;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.Map;
@@ -103,6 +104,7 @@ class MergeRestoreTest {
     }
 
     @Test
+    @NeedsOffsetsInStores
     void mergesStayAcrossReopensAndFoldOnce() {
         LoggingContext context = context("task", StreamsConfig.AT_LEAST_ONCE);
         MergeStore<String, Long> store = open(context, "sum");
@@ -122,6 +124,7 @@ class MergeRestoreTest {
     }
 
     @Test
+    @NeedsOffsetsInStores
     void underExactlyOnceAMergeForgetsTheStoredOffset() {
         LoggingContext context = context("task", StreamsConfig.EXACTLY_ONCE_V2);
         MergeStore<String, Long> store = open(context, "sum");

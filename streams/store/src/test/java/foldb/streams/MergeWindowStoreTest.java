@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import foldb.streams.KafkaConditions.NeedsOffsetsInStores;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
@@ -130,6 +131,7 @@ class MergeWindowStoreTest {
     }
 
     @Test
+    @NeedsOffsetsInStores
     void mergesStayAcrossReopensAndFoldOnce() {
         LoggingContext context = context("task", StreamsConfig.AT_LEAST_ONCE);
         MergeWindowStore<String, Long> store = open(context);
@@ -150,6 +152,7 @@ class MergeWindowStoreTest {
     }
 
     @Test
+    @NeedsOffsetsInStores
     void underExactlyOnceAMergeForgetsTheStoredOffset() {
         LoggingContext context = context("task", StreamsConfig.EXACTLY_ONCE_V2);
         MergeWindowStore<String, Long> store = open(context);
