@@ -29,6 +29,7 @@ impl Process {
         // the same number.
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let word = word();
+        // Relaxed: the number itself is all that threads learn from the word.
         let number = match word.load(Ordering::Relaxed) {
             0 => {
                 let next = COUNT.fetch_add(1, Ordering::Relaxed) + 1;

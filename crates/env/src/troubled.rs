@@ -5,6 +5,8 @@
 //! system: see [`WatchedFs`](crate::WatchedFs).
 //!
 //! Invariant: a call that fails was not passed on, so it changed nothing below.
+//!
+//! All accesses are `Relaxed`: tests set the trouble, and no data follows from it.
 
 use std::io;
 use std::path::Path;

@@ -229,11 +229,13 @@ impl Order {
         let behind = covered(&stretches)..nodes;
         let window = (!behind.is_empty()).then(|| Window::around(chains, behind, place));
         let sorted = window.as_ref().map_or(0, |window| window.stretch.len());
+        // Relaxed: nothing else depends on the count.
         self.sorted.fetch_add(sorted as u64, Relaxed);
         (stretches, window)
     }
 
     fn note_walk(&self, stretches: &Stretches) {
+        // Relaxed: a hint that a merge is worth it.
         if stretches.len() > 1 && !self.walked.load(Relaxed) {
             self.walked.store(true, Relaxed);
         }

@@ -87,6 +87,7 @@ fn close_one(queue: &mut Queue) -> bool {
     while let Some(first) = queue.pop_front() {
         let Some(file) = first.upgrade() else { continue };
         seen = seen.saturating_sub(1);
+        // Relaxed, as all accesses of `used`: a hint for the choice of the file to close.
         if file.used.swap(false, Ordering::Relaxed) && seen > 0 {
             queue.push_back(first);
         } else if file.close() {
@@ -142,6 +143,7 @@ impl NamedFile {
 
     /// Keeps the file open, and closes others beyond the budget.
     fn keep(&self, file: Arc<File>, queue: &mut Queue) {
+        // Relaxed: the atomic count is exact, and nothing else depends on it.
         let open = OPEN.fetch_add(1, Ordering::Relaxed) + 1;
         for _ in budget()..open {
             if !close_one(queue) {

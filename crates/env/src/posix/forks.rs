@@ -35,6 +35,7 @@ static ORDINARY: AtomicU64 = AtomicU64::new(0);
 pub(crate) fn word_of_process() -> &'static AtomicU64 {
     // Not a `OnceLock`: a child would wait for a thread of its parent that was at the first call.
     static WORD: AtomicPtr<AtomicU64> = AtomicPtr::new(ptr::null_mut());
+    // Acquire: pairs with the exchange below, so the page behind the pointer is mapped here.
     // SAFETY: the word, if there is one, lives until the process ends.
     if let Some(word) = unsafe { WORD.load(Ordering::Acquire).as_ref() } {
         return word;
@@ -127,6 +128,7 @@ impl Forks {
 }
 
 extern "C" fn in_child() {
+    // Relaxed, as below: a child has one thread here.
     ORDINARY.store(0, Ordering::Relaxed);
     // The other forks of the parent do not end here.
     ENDED.store(BEGUN.load(Ordering::SeqCst), Ordering::SeqCst);
@@ -162,10 +164,12 @@ impl Entry {
     /// Returns an entry for this descriptor.
     fn of(descriptor: i32) -> &'static Entry {
         watch_forks();
+        // Acquire: pairs with the exchange that adds an entry, so the whole list is written here.
         let mut next = FIRST.load(Ordering::Acquire);
         // SAFETY: entries are never freed.
         while let Some(entry) = unsafe { next.as_ref() } {
             let free = &entry.descriptor;
+            // Relaxed: the exchange has one winner, and the number is all that it takes.
             let taken =
                 free.compare_exchange(NONE, descriptor, Ordering::Relaxed, Ordering::Relaxed);
             if taken.is_ok() {

@@ -1,4 +1,6 @@
 //! Measures how long threads hold the locks that readers and writers may wait for.
+//!
+//! All accesses are `Relaxed`: nothing else depends on the times.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};

@@ -1,4 +1,6 @@
 //! How long calls take: which calls are timed, and the histograms that they are counted in.
+//!
+//! All accesses are `Relaxed`: nothing else depends on a count.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};

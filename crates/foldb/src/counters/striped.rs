@@ -1,4 +1,6 @@
 //! A counter that many threads add to.
+//!
+//! All accesses are `Relaxed`: nothing else depends on a count.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 

@@ -1,4 +1,6 @@
 //! Counters of everything that the engine did. The manifest carries them from open to open.
+//!
+//! All accesses are `Relaxed`: nothing else depends on a count.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

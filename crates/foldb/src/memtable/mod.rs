@@ -228,6 +228,7 @@ impl MemtableWriter {
             Kind::Merge => rules.floor.max(self.last_delete_range),
             Kind::Put | Kind::Separated | Kind::DeleteRange => MAX_SEQNO,
             Kind::Delete => {
+                // Relaxed: an estimate. The call that asks for a look raises a flag behind it.
                 self.memtable.deletes.fetch_add(1, Ordering::Relaxed);
                 MAX_SEQNO
             }
@@ -248,6 +249,7 @@ impl MemtableWriter {
         debug_assert!(seqno > self.last_delete_range, "writes are applied in their order");
         let known = memtable.range_tombstones.load();
         let next = known.as_deref().cloned().unwrap_or_default().with(tombstone);
+        // Relaxed: a sum for estimates of memory.
         memtable.range_bytes.fetch_add(bytes, Ordering::Relaxed);
         memtable.range_tombstones.store(Some(Arc::new(next)));
         // Store the number before the write is published, so that a reader that sees the write also
@@ -290,6 +292,7 @@ impl Memtable {
     /// for writes that were restored or replayed.
     fn note_merge(&self, operand: &[u8]) {
         if let Some((_, stamp)) = Stamp::split(operand) {
+            // Release: the write is published behind it, and so is this to its readers.
             self.merged_since.fetch_min(stamp.written, Ordering::AcqRel);
         }
     }
@@ -363,6 +366,7 @@ impl Memtable {
 
     /// Returns whether the memtable holds no write.
     pub(crate) fn is_empty(&self) -> bool {
+        // Relaxed: callers hold the writer lock, or the memtable is sealed.
         self.chains.records() == 0 && self.last_range_delete.load(Ordering::Relaxed) == 0
     }
 
@@ -410,6 +414,7 @@ impl Memtable {
 
     /// Leaves the sorting to the calls that need the order.
     pub(crate) fn leave_unordered(&self) {
+        // Relaxed: a hint. A worker that misses it sorts once in vain.
         self.unordered.store(true, Ordering::Relaxed);
     }
 

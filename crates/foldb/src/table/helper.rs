@@ -163,6 +163,7 @@ impl Helper {
     /// # Errors
     /// The error that ended the helper; `Forked` in a fork.
     pub(super) fn end_sub_block(&mut self, separator: &[u8]) -> Result<()> {
+        // Relaxed: a hint that spares work. The outcome is read under the lock.
         if self.shared.has_ended.load(Ordering::Relaxed) {
             self.chunk.clear();
             self.check_process()?;

@@ -49,6 +49,7 @@ impl Deref for LentTable {
 
 impl PooledFile for FileMeta {
     fn close_unless_used(&self) -> std::result::Result<Option<Arc<dyn Any + Send + Sync>>, InUse> {
+        // Relaxed, as all accesses of `used`: a hint for the choice of the table to close.
         if self.slot.used.swap(false, Ordering::Relaxed) {
             return Err(InUse);
         }

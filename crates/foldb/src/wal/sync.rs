@@ -10,6 +10,9 @@
 //!
 //! Invariants: at most one thread syncs at a time, and no frame counts as synced before its bytes,
 //! the log's name and all earlier logs are on the medium (H11).
+//!
+//! The numbers of frames are stored with `Release` and read with `Acquire`. A thread that sees a
+//! number also sees the bytes of its frames, or their durability.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};

@@ -207,6 +207,7 @@ impl Background {
     }
 
     pub(crate) fn sealed_log_bytes(&self) -> u64 {
+        // Relaxed, as all accesses: a sum for estimates. A lock orders the memtables.
         self.sealed_log_bytes.load(Ordering::Relaxed)
     }
 

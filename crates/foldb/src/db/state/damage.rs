@@ -48,6 +48,7 @@ impl DamagedParts {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
+        // Acquire: pairs with the stores under the lock. A late look meets the damage itself.
         !self.any.load(Ordering::Acquire)
     }
 

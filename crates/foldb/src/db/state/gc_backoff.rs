@@ -1,5 +1,8 @@
 //! When garbage collection checks a keyspace's value segments again. After it found nothing to do,
 //! it waits for a change of the tree. After a failure it waits for some time.
+//!
+//! A look reads the number of installs before it looks at the trees, whose lock orders the two. So
+//! an install that the look missed has a larger number, and ends the rest.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

@@ -312,6 +312,7 @@ impl KeyspaceState {
 
     #[inline]
     pub(crate) fn is_dropped(&self) -> bool {
+        // Acquire: pairs with the Release of `mark_dropped`.
         self.dropped.load(Ordering::Acquire)
     }
 
@@ -325,6 +326,7 @@ impl KeyspaceState {
     /// Returns the default operator, if the keyspace has one.
     #[inline]
     pub(crate) fn merge_operator(&self) -> Option<&Operator> {
+        // Relaxed: which operator a concurrent merge gets is open, and no data follows.
         let is_set = !self.operator_unset.load(Ordering::Relaxed);
         self.default_operator.as_ref().filter(|_| is_set)
     }

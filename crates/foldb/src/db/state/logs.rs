@@ -79,6 +79,7 @@ impl Logs {
 
     /// Notes that a thread waited for a log to be durable.
     pub(crate) fn note_wait(&self) {
+        // Relaxed, as the load: nothing else depends on the count.
         self.waits.fetch_add(1, Ordering::Relaxed);
     }
 

@@ -10,6 +10,9 @@
 //! whose reads lose more is thus named more often.
 //!
 //! Invariant: readers only add to a counter. A thread that subtracts holds the tree lock.
+//!
+//! All accesses of the counters are `Relaxed`: a thread that sees an older sum or price asks a
+//! little earlier or later for the same job.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -25,6 +25,8 @@
 //!
 //! Debt alone never stops a writer: the release of a snapshot, or a range delete, can make much
 //! debt at once.
+//!
+//! All accesses are `Relaxed`: a writer that sees an older pace waits a little more or less.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

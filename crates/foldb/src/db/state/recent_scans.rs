@@ -1,4 +1,6 @@
 //! Tells whether a program scans. Workers sort memtables in advance only for programs that scan.
+//!
+//! All accesses are `Relaxed`: a late look sorts one memtable more or less.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -1,7 +1,16 @@
 //! What other threads ask of the workers of a database.
 //!
 //! A worker lowers a flag before it does the work, so a request during the work leads to another
-//! step.
+//! step. It lowers the flag by a swap, and not by a store:
+//!
+//! ```text
+//! caller   note a delete | raise
+//! worker                         store false | look for deletes     may miss the delete
+//! worker                         swap: true  | look for deletes     sees it
+//! ```
+//!
+//! A store says nothing about the value that it replaces, and a later load may even come before
+//! it. The swap reads the raise, and sees with it what the caller did before.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,6 +41,7 @@ impl Flag {
     }
 
     pub(crate) fn raise(&self) {
+        // Release: pairs with the swap that lowers the flag.
         self.0.store(true, Ordering::Release);
     }
 
@@ -41,7 +51,7 @@ impl Flag {
     }
 
     pub(crate) fn lower(&self) {
-        self.0.store(false, Ordering::Release);
+        let _was_raised = self.take();
     }
 
     /// Lowers the flag. Returns whether it was raised.

@@ -2,6 +2,9 @@
 //!
 //! Such a look walks over all trees, which takes milliseconds where there are thousands of
 //! keyspaces. So a worker looks again only after news: what may have made a job.
+//!
+//! A look reads the count of news before it takes the lock of the trees. What makes a job changes
+//! the trees under that lock, and counts. So news that a look missed has a larger count.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 

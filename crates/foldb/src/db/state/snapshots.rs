@@ -111,6 +111,7 @@ impl SnapshotList {
     /// Returns whether a snapshot that kept records of tables unfolded was released since the last
     /// call.
     pub(crate) fn take_released(&self) -> bool {
+        // Relaxed: a late look folds with the next job. The swap acquires what the release did.
         self.released.load(Ordering::Relaxed) && self.released.swap(false, Ordering::AcqRel)
     }
 

@@ -51,6 +51,7 @@ impl Standing {
 
     #[inline]
     pub(crate) fn is_closed(&self) -> bool {
+        // Acquire: pairs with the Release of `close`. A call that misses it began before the close.
         self.closed.load(Ordering::Acquire)
     }
 

@@ -119,11 +119,13 @@ impl DatabaseTime {
     /// Returns whether a keyspace with expiry exists, or existed since the open.
     #[inline]
     pub(crate) fn is_used(&self) -> bool {
+        // Relaxed: a thread that has the keyspace got it through a lock, behind the store.
         self.is_used.load(Ordering::Relaxed)
     }
 
     /// Returns whether a worker should ask for the time.
     pub(crate) fn is_end_due(&self, clock: &dyn Clock) -> bool {
+        // Relaxed: a late look asks at the next round of the worker.
         moment_of(clock.time_of_day()) >= self.next_end.load(Ordering::Relaxed)
     }
 

@@ -44,6 +44,7 @@ impl OpenTransactions {
     #[inline]
     pub(crate) fn begin(&self) -> bool {
         self.open.fetch_add(1, Ordering::SeqCst);
+        // Relaxed: a count for the pace of looks. The two others decide, in one order for all.
         self.begun.fetch_add(1, Ordering::Relaxed);
         self.noting.load(Ordering::SeqCst)
     }

@@ -103,6 +103,9 @@ pub(crate) struct WriterLock<T> {
 }
 
 /// The state that waiters share with the owner, on a cache line that the holder does not write to.
+///
+/// All accesses are `Relaxed`. They only decide who asks for the lock when, and a late look lets a
+/// writer ask once too often. What the lock guards is ordered by the lock itself.
 #[repr(align(128))]
 struct Waiting {
     /// Waiters that press.
