@@ -14,9 +14,8 @@ use foldb_chains::Chains;
 /// pin, that read-only handles hold of the logs, and that open transactions hold.
 ///
 /// It excludes memory of the caller, such as batches and copied values, unless the caller reserves
-/// it. It also excludes about 2
-/// KiB for the description of each table file, its first and last key besides, and memory that the
-/// allocator keeps for itself.
+/// it. It also excludes about 2 KiB for the description of each table file, its first and last key
+/// besides, and memory that the allocator keeps for itself.
 ///
 /// # Example
 /// ```

@@ -12,8 +12,8 @@
 //!
 //! Memtables of several databases use one share, and memory that the program reserves takes from
 //! it. When half of the share is being filled, the ledger asks the database that fills most to
-//! seal. Flushed memtables that readers pin take room from open
-//! tables, but no write ever waits for them (H14).
+//! seal. Flushed memtables that readers pin take room from open tables, but no write ever waits for
+//! them (H14).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};

@@ -27,6 +27,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Operators that do not fit are refused, or found by {@code foldb.merge.verify}. */
+@KafkaConditions.NeedsMerges
 class MergeVerifyTest {
     private static final Grouped<String, Long> GROUPED =
         Grouped.with(Serdes.String(), Serdes.Long());

@@ -40,6 +40,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Runs the same topologies on stock stores and as merges, and compares all that comes out. */
+@KafkaConditions.NeedsMerges
 class MergingProcessorWrapperTest {
     private static final String ALOS = StreamsConfig.AT_LEAST_ONCE;
     private static final String EOS = StreamsConfig.EXACTLY_ONCE_V2;

@@ -53,6 +53,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  * records of the stock store with its record cache, in the same order. Contents and dropped records
  * are those of the stock store without a cache.
  */
+@KafkaConditions.NeedsMerges
 class WindowedMergeTest {
     private static final Grouped<String, Long> GROUPED =
         Grouped.with(Serdes.String(), Serdes.Long());
