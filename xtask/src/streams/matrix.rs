@@ -1,8 +1,8 @@
 //! `cargo xtask streams matrix`: the tests of the store with each version of Kafka Streams.
 //!
 //! The classes and their tests are compiled once, against the version in `streams/pom.xml`. They
-//! run with each version of the list: so the same jar must work with all of them. A test of something
-//! that a version lacks has a condition, and counts as skipped there.
+//! run with each version of the list: so the same jar must work with all of them. A test of
+//! something that a version lacks has a condition, and counts as skipped there.
 
 use std::borrow::Cow;
 use std::ffi::OsString;

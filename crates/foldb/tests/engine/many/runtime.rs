@@ -71,7 +71,8 @@ fn handles(_: &Path) -> usize {
     0
 }
 
-/// Ask 31, C3: a hundred databases in one process take the threads, handles and memory of one.
+/// Ask 31, C3: a hundred databases in one process take the threads, handles and memory of one. The
+/// first piece of a memtable and the window of a log take a quarter of a MiB for each of them.
 #[test]
 fn a_hundred_databases_share_threads_handles_and_memory() {
     const DATABASES: usize = 100;
@@ -81,8 +82,6 @@ fn a_hundred_databases_share_threads_handles_and_memory() {
     let directory = TempDir::new().unwrap();
     let threads = Arc::new(Counted::default());
     let runtime = Runtime::new(RuntimeOptions {
-        // The first piece of a memtable and the window of a log take a quarter of a MiB for each
-        // database. Flushes that come a little late need the rest.
         memory_budget: 26 * MIB,
         block_cache_size: 2 * MIB,
         max_open_files: OPEN_TABLES,
