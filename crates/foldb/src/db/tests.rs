@@ -10,10 +10,11 @@ use foldb_env::{Env, FileSystem, ManualClock, MemFs, SystemThreads};
 
 use crate::explain::OptionSource;
 use crate::files::FileNames;
+use crate::key::DEFAULT_KEYSPACE;
 use crate::options::WriteOptions;
 use crate::settings::CompactionPreset;
 use crate::version::{Edit, KeyspaceEdit, Manifest};
-use crate::{Db, ErrorKind, KeyspaceOptions, Options};
+use crate::{Db, ErrorKind, KeyspaceOptions, Options, Runtime, RuntimeOptions};
 
 const PATH: &str = "db";
 
@@ -185,6 +186,33 @@ fn a_full_disk_under_the_manifest_heals() {
     assert_eq!(count(&db, "a"), 2);
     let survivor = open(&fs.crash()).unwrap();
     assert_eq!(count(&survivor, "a"), 2);
+}
+
+/// The memory of a large memtable may count although it holds little: the system gives it in huge
+/// pages.
+#[test]
+fn a_reopened_database_of_a_shared_runtime_has_a_small_memtable() {
+    let fs = MemFs::new();
+    let runtime = Runtime::new(RuntimeOptions::default()).unwrap();
+    let env = Env { fs: Arc::new(fs), ..Env::system() };
+    let options = |runtime| Options {
+        create_if_missing: true,
+        env: env.clone(),
+        runtime,
+        ..Options::default()
+    };
+    let takes =
+        |db: &Db, bytes| db.core().lock_writer().unwrap().buffers.is_ready(DEFAULT_KEYSPACE, bytes);
+    let half = Options::default().write_buffer_size / 2;
+    for (runtime, takes_half) in [(Some(runtime), false), (None, true)] {
+        for is_new in [true, false] {
+            let db = Db::open(PATH, options(runtime.clone())).unwrap();
+            if is_new {
+                db.put("a", "1").unwrap();
+            }
+            assert_eq!((takes(&db, 1000), takes(&db, half)), (true, takes_half), "{is_new}");
+        }
+    }
 }
 
 /// A database that never syncs closes the logs that it has removed.

@@ -90,8 +90,9 @@ impl<'a> Filling<'a> {
         let id = operation.keyspace;
         let bytes = bytes_needed(operation);
         let write_buffer = replay.options.write_buffer_size;
+        // As for new memtables: each database that shares a runtime may hold little data.
         let mut capacity = match id {
-            DEFAULT_KEYSPACE => write_buffer,
+            DEFAULT_KEYSPACE if replay.options.runtime.is_none() => write_buffer,
             _ => first_capacity(write_buffer),
         };
         if let Some((full, made_for)) = self.open.get(&id)
