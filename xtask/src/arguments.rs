@@ -44,8 +44,8 @@ pub(crate) enum Command {
     ///
     /// Takes a few minutes from a warm build.
     Check(Check),
-    /// All that a change must pass: fmt, tidy, lint, doc, demo, test, simulate, loom, small-disks,
-    /// emulated and report, with the time of each
+    /// All that a change must pass: fmt, tidy, lint, doc, demo, test, simulate, loom, small-disks
+    /// and report, with the time of each
     Ci(Gate),
     /// Formatting
     Fmt(Format),
@@ -276,7 +276,7 @@ pub(crate) struct Emulated {
     /// The platforms; all unless given
     #[arg(value_name = "TARGET")]
     pub targets: Vec<String>,
-    /// The gate's part: unit tests of env and chains on aarch64, databases to s390x and back
+    /// In minutes: unit tests of env and chains on aarch64, databases to s390x and back
     #[arg(long, conflicts_with = "targets")]
     pub short: bool,
     /// Only the databases that go there and back

@@ -117,11 +117,6 @@ pub(crate) fn loom_short() -> Step {
     loom().set("LOOM_MAX_PREEMPTIONS", "2")
 }
 
-/// The gate's part of `emulated`.
-pub(crate) fn emulated_short() -> Step {
-    Step::new("cargo xtask emulated --short")
-}
-
 pub(crate) fn small_disks() -> Step {
     Step::new("ci/small_disks.sh")
 }

@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 use crate::arguments::Passed;
 use crate::check::Make;
 use crate::commands::{
-    append_only_short, demo, doc, emulated_short, fmt, lint, loom_short, report, simulate_short,
-    small_disks, test,
+    append_only_short, demo, doc, fmt, lint, loom_short, report, simulate_short, small_disks, test,
 };
 use crate::step::Step;
 
@@ -46,7 +45,7 @@ pub(crate) fn run_steps(
 }
 
 /// The steps in order.
-const STEPS: [Make; 12] = [
+const STEPS: [Make; 11] = [
     || Some(fmt()),
     || Some(Step::new("cargo xtask tidy")),
     || Some(lint()),
@@ -57,7 +56,6 @@ const STEPS: [Make; 12] = [
     || Some(simulate_short()),
     || Some(loom_short()),
     || Some(small_disks()),
-    || Some(emulated_short()),
     || Some(report().set("FOLDB_INSTALL_CHROMIUM", "1")),
 ];
 

@@ -12,8 +12,7 @@ use crate::prefix::target_directory;
 use crate::shared_library::told;
 use crate::step::Step;
 
-/// How this platform plays a stage. The program is the one of a test of the whole workspace, which
-/// the gate has built.
+/// How this platform plays a stage. The program is the one of a test of the whole workspace.
 pub(super) const OF_THE_WORKSPACE: &str = "cargo test -q --workspace --test model";
 
 /// The same with the engine alone.

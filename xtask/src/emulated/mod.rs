@@ -37,7 +37,6 @@ pub(crate) fn run(own: &Emulated) -> Result<(), String> {
     match (is_known_here, own.short) {
         (true, true) => return short(),
         (true, false) => {}
-        // The gate also runs on other machines.
         (false, true) => {
             println!("xtask: emulated is skipped: it knows x86-64 Linux only");
             return Ok(());
@@ -69,7 +68,7 @@ fn unknown(target: &str) -> String {
     format!("no platform has the target '{target}'; there are {}", known.join(", "))
 }
 
-/// Runs what the gate runs: [`suite::short`] on aarch64, and databases to and from s390x. A machine
+/// Runs the short form: [`suite::short`] on aarch64, and databases to and from s390x. A machine
 /// that lacks something and cannot install it skips that part, and says so.
 ///
 /// # Errors

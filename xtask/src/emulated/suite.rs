@@ -20,7 +20,7 @@ pub(super) fn long(machine: &Machine) -> Vec<Step> {
     lines.iter().map(|line| machine.tested(line).limited(LIMIT)).collect()
 }
 
-/// Returns the tests of a platform that the gate runs. The engine's unit tests are not among them:
+/// Returns the tests of a platform in the short form. The engine's unit tests are not among them:
 /// they take some five minutes of a processor to compile, and under emulation as many to run.
 pub(super) fn short(machine: &Machine) -> Vec<Step> {
     vec![machine.tested("cargo test -p foldb-env -p foldb-chains --lib").limited(LIMIT)]
