@@ -5,6 +5,8 @@
 //! `FOLDB_SMALL_DISKS`; without it nothing is checked. The script finds the executable by its name,
 //! so this is a program of its own.
 
+#![cfg(unix)]
+
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -96,11 +96,16 @@ impl Policy {
         signals: &Signals<'_>,
         cmp: &dyn Comparator,
     ) -> Decision {
-        let decision = if tree.damage.is_empty() {
+        let mut decision = if tree.damage.is_empty() {
             self.choose_whole(tree, signals, cmp)
         } else {
             damage::choose(self, tree, signals, cmp)
         };
+        if let (Some(shortage), Verdict::Run(_, pick)) = (&signals.shortage, &decision.verdict)
+            && !shortage.allows(pick, cmp)
+        {
+            decision.verdict = Verdict::Rest;
+        }
         assert!(decision.prices.len() <= signals.losses.len(), "each price is that of a loss");
         if let Verdict::Run(_, pick) = &decision.verdict {
             pick.assert_fits(tree);
@@ -124,7 +129,7 @@ impl Policy {
             let freeing = shortage::freeing(&picker, shortage).map(|pick| (Urgency::Idle, pick));
             let urgent = || {
                 let (urgency, pick) = self.most_urgent(&picker)?;
-                shortage.allows(&pick).then_some((Urgency::Needed(urgency), pick))
+                Some((Urgency::Needed(urgency), pick))
             };
             let job = freeing.or_else(urgent);
             let verdict = job.map_or(Verdict::Rest, |(urgency, pick)| Verdict::Run(urgency, pick));

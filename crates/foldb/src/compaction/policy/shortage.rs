@@ -6,16 +6,18 @@
 //! ```
 //!
 //! The policy only estimates what is dead. The database measures it: it drops a slice that takes
-//! more space than it gives back, and names its range here until the tree changes
-//! ([`Shortage::fruitless`]). The policy then tries the next best.
+//! more space than it gives back, and names its range here ([`Shortage::fruitless`]). The policy
+//! then tries the next best. When it finds none, the worker fails for want of space. It begins
+//! anew a second later: a snapshot may be gone by then, or entries may have expired.
 //!
-//! Invariant: between two changes of the tree, no range is tried twice, and at most
-//! [`MOST_TRIALS`] are tried.
+//! Invariant: between two failures no range is tried twice, and at most [`MOST_TRIALS`] are tried,
+//! unless the tree changes.
 
 use crate::compaction::policy::decision::{Pick, Picker, Reason};
 use crate::compaction::policy::rest::to_bottom;
 use crate::compaction::policy::shape::CutRange;
 use crate::compaction::policy::slices::{Cells, Slice};
+use crate::key::Comparator;
 use crate::settings::CompactionPreset;
 
 /// Each trial writes up to the room and drops it again.
@@ -26,14 +28,15 @@ const MOST_TRIALS: usize = 16;
 pub(crate) struct Shortage<'a> {
     /// Bytes that one slice of a compaction may write.
     pub room: u64,
-    /// Ranges whose compaction gave no space back. Nothing has changed since.
+    /// Ranges whose compaction just gave no space back.
     pub fruitless: &'a [CutRange],
 }
 
 impl Shortage<'_> {
-    /// Returns whether a job may give space back.
-    pub(super) fn allows(&self, pick: &Pick) -> bool {
-        self.fruitless.len() < MOST_TRIALS && !self.fruitless.contains(&pick.range)
+    /// Returns whether a job may give space back. No range around a fruitless one does.
+    pub(super) fn allows(&self, pick: &Pick, cmp: &dyn Comparator) -> bool {
+        let is_around = |tried: &CutRange| pick.range.clipped(tried, cmp) == *tried;
+        self.fruitless.len() < MOST_TRIALS && !self.fruitless.iter().any(is_around)
     }
 }
 
@@ -53,7 +56,7 @@ pub(super) fn freeing(picker: &Picker, shortage: &Shortage<'_>) -> Option<Pick> 
     let last = picker.policy.num_levels - 1;
     slices.iter().find_map(|slice| {
         let pick = picker.decide(&to_bottom(picker, last, &cells.range(slice), Reason::Rest))?;
-        shortage.allows(&pick).then_some(pick)
+        shortage.allows(&pick, picker.cmp).then_some(pick)
     })
 }
 

@@ -23,6 +23,15 @@ pub(crate) struct Reserve {
     looked_at: AtomicU64,
 }
 
+/// A part of the reserve is lent. If the flush unwinds, deletes may pass again.
+pub(crate) struct Lent<'a>(&'a Reserve);
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        self.0.is_lent.store(false, Ordering::Release);
+    }
+}
+
 /// A smaller reserve is not worth a file.
 pub(crate) const LEAST: u64 = 256 << 10;
 /// Milliseconds between two looks of refused writes.
@@ -67,8 +76,10 @@ impl Reserve {
         self.is_lent.load(Ordering::Acquire)
     }
 
-    pub(crate) fn set_lent(&self, is_lent: bool) {
-        self.is_lent.store(is_lent, Ordering::Release);
+    /// Lends that part to a flush, until the guard is dropped.
+    pub(crate) fn lend(&self) -> Lent<'_> {
+        self.is_lent.store(true, Ordering::Release);
+        Lent(self)
     }
 
     /// Returns whether a reserve of this many bytes is worth a file, and larger by a quarter than

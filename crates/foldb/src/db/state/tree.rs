@@ -107,7 +107,7 @@ pub(crate) struct KeyspaceTree {
     pub(crate) dead_share: DeadShare,
     /// Whether the policy picked nothing at the last check, and nothing has changed since.
     pub(crate) settled: bool,
-    /// Ranges whose compaction gave no space back on a full disk. Nothing has changed since.
+    /// Ranges whose compaction just gave no space back on a full disk.
     pub(crate) fruitless: Vec<CutRange>,
     /// The last time up to which the policy knows what has expired.
     expired_through: Moment,

@@ -104,8 +104,8 @@ pub(crate) struct WriterLock<T> {
 
 /// The state that waiters share with the owner, on a cache line that the holder does not write to.
 ///
-/// All accesses are `Relaxed`. They only decide who asks for the lock when, and a late look lets a
-/// writer ask once too often. What the lock guards is ordered by the lock itself.
+/// All accesses are `Relaxed`: they only decide when a writer asks for the lock. A writer that sees
+/// an old value asks too early or too late. The lock itself orders what it guards.
 #[repr(align(128))]
 struct Waiting {
     /// Waiters that press.

@@ -51,6 +51,10 @@ const PART_FOR_TABLE: u64 = 4;
 /// The part while the reserve is open. A slice then gives back what it takes, or is dropped.
 const PART_IN_RESERVE: u64 = 2;
 const SMALLEST_TABLE: u64 = 64 << 10;
+/// The part of the free space that a value segment may grow to, and what it may grow to however
+/// full the disk is.
+const PART_FOR_SEGMENT: u64 = 16;
+const SMALLEST_SEGMENT: u64 = 256 << 10;
 /// Sealed memtables that may wait beyond the usual number while the reserve is open. They hold few
 /// deletes each.
 const MORE_SEALED: usize = 16;
@@ -110,8 +114,8 @@ impl Core {
         let ask = |writer: &mut WriterState| {
             if self.reserve.is_lent() {
                 // A delete that takes the space of the flush now would block all later ones.
-                let reason = "a flush uses what the reserve has left";
-                return Err(Error::new(ErrorKind::NoSpace, format!("{reason}{ADVICE}")));
+                let reason = "the disk is full, and a flush uses what the reserve has left";
+                return Err(Error::new(ErrorKind::NoSpace, reason));
             }
             if writer.log.is_closed() {
                 begin_log_after_close(self, writer)?;
@@ -234,9 +238,10 @@ impl Core {
     /// Flushes in the space that an open reserve keeps for the next open. Deletes wait meanwhile.
     pub(crate) fn with_rest_of_reserve<T>(&self, flush: impl FnOnce() -> T) -> T {
         let fs = &*self.options.env.fs;
+        let mut lent = None;
         let is_lent = self.reserve.is_open() && {
             let owned = self.ownership.hold();
-            self.reserve.set_lent(owned.is_some());
+            lent = owned.is_some().then(|| self.reserve.lend());
             owned.is_some() && empty_reserve(fs, &self.names).is_ok()
         };
         let flushed = flush();
@@ -244,7 +249,7 @@ impl Core {
         if is_lent && owned.is_some() && self.reserve.is_open() {
             keep_rest(self);
         }
-        self.reserve.set_lent(false);
+        drop(lent);
         flushed
     }
 
@@ -395,6 +400,14 @@ pub(crate) fn flushed_file_size(core: &Core) -> u64 {
 /// its output has come.
 pub(crate) fn compacted_file_size(core: &Core) -> u64 {
     file_size_within(core, room_for_compactions(core))
+}
+
+/// Returns the bytes after which a value segment takes no more values: fewer on a disk with little
+/// space, where a collection must write the live values of a segment before the segment goes.
+pub(crate) fn segment_size(core: &Core) -> u64 {
+    let usual = core.settings.knobs.segment_size;
+    let free = core.free_space().unwrap_or(u64::MAX);
+    usual.min((free / PART_FOR_SEGMENT).max(SMALLEST_SEGMENT))
 }
 
 fn file_size_within(core: &Core, room: u64) -> u64 {

@@ -13,7 +13,7 @@ use crate::db::state::tree::{KeyspaceTree, Tree};
 use crate::db::throttle::full_disk::{compacted_file_size, room_of_shortage};
 use crate::db::trees::install::install_unless_seen;
 use crate::db::trees::schedule::{Asks, cuts_of};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::events::Event;
 use crate::fold::stamp::{Moment, NEVER, moment_of};
 use crate::key::SeqNo;
@@ -68,19 +68,22 @@ const MOST_REFUSALS: u32 = 2;
 impl Core {
     /// Claims the job that the policy picks next, unless a caller runs its own jobs alone. Returns
     /// its first part; the others wait for workers.
-    pub(crate) fn begin_job(&self) -> Option<Claim> {
+    ///
+    /// # Errors
+    /// `NoSpace` if the disk is full, and no job gives space back.
+    pub(crate) fn begin_job(&self) -> Result<Option<Claim>> {
         if self.time.is_used() && self.time.is_end_due(&*self.options.env.clock) {
             // The tree's lock must be free, because a new second is stored under it.
             self.store_time_now();
         }
         let mut tree = self.lock_tree();
         if !self.background.may_begin_jobs() {
-            return None;
+            return Ok(None);
         }
         let is_idle = self.is_idle(&mut tree);
         // Each drop of a keyspace wakes a worker.
         if is_idle && !self.time.is_used() && self.background.rest.goes_on() {
-            return None;
+            return Ok(None);
         }
         let seen = self.background.rest.news();
         // On a full disk, space must come back while deletes go on.
@@ -88,6 +91,9 @@ impl Core {
         let as_idle = is_idle || self.background.is_rest_awaited() || room.is_some();
         let asks = Asks { for_reads: true, is_idle: as_idle, room };
         let claim = self.pick(&mut tree, asks).or_else(|| self.pick_revealing(&tree, is_idle));
+        if claim.is_none() && room.is_some() {
+            tree.begin_trials_anew()?;
+        }
         debug_assert!(
             claim.is_some() || room.is_some() || self.stopped_for_nothing(&tree).is_none(),
             "level 0 of keyspace {:?} stops writers, but the policy picks no job",
@@ -98,7 +104,8 @@ impl Core {
         let next_end = if finds_nothing && ends { self.next_end(&tree) } else { 0 };
         self.time.note_next_end(next_end);
         self.background.rest.note_look(seen, finds_nothing && !ends);
-        let mut parts = parts_of(self, claim?, &tree).into_iter();
+        let Some(claim) = claim else { return Ok(None) };
+        let mut parts = parts_of(self, claim, &tree).into_iter();
         parts.as_slice().iter().for_each(|part| tree.claim(part));
         drop(tree);
         let first = parts.next();
@@ -106,7 +113,7 @@ impl Core {
             parts.for_each(|part| self.background.paused_jobs.add(Some(part)));
             self.wake();
         }
-        first
+        Ok(first)
     }
 
     /// Returns the earliest moment to come at which half of some table's records have expired.
@@ -351,6 +358,19 @@ impl Tree {
         if let Some(own) = self.keyspaces.get_mut(&claim.keyspace.id) {
             own.fruitless.push(cuts_of(&claim.job.range));
         }
+    }
+
+    /// Forgets which jobs gave no space back.
+    ///
+    /// # Errors
+    /// `NoSpace` if there were any. A later attempt may find that something has changed.
+    fn begin_trials_anew(&mut self) -> Result<()> {
+        let mut has_tried = false;
+        for own in self.keyspaces.values_mut() {
+            has_tried |= !std::mem::take(&mut own.fruitless).is_empty();
+        }
+        let reason = "the disk is full, and no compaction gives space back";
+        if has_tried { Err(Error::new(ErrorKind::NoSpace, reason)) } else { Ok(()) }
     }
 
     /// Registers a running job.

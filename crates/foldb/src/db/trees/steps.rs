@@ -118,8 +118,11 @@ impl Core {
         // Parts of one job may take up all threads. Level 0 does not wait for their end while it
         // slows writers.
         let job = match self.urgency(Work::Compaction) > 0.0 {
-            true => self.begin_job().or_else(paused),
-            false => paused().or_else(|| self.begin_job()),
+            true => self.begin_job()?.or_else(paused),
+            false => match paused() {
+                None => self.begin_job()?,
+                paused => paused,
+            },
         };
         let Some(job) = job else { return Ok(false) };
         let mut job = ClaimGuard { core: self, job: Some(job) };
@@ -252,6 +255,7 @@ impl Core {
             let rest = Asks { for_reads: false, is_idle: is_idle || room.is_some(), room };
             let is_idle = tree.keyspaces.values().all(|own| own.running.is_empty());
             let is_compacted = is_idle
+                && tree.keyspaces.values().all(|own| own.fruitless.is_empty())
                 && (core.settings.disable_auto_compactions
                     || (core.pick(&mut tree, rest).is_none()
                         && core.pick_revealing(&tree, false).is_none()));

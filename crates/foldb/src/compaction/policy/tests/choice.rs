@@ -104,7 +104,7 @@ fn trials(drawn: &(Policy, Drawing), most: usize) -> Vec<CutRange> {
     let mut fruitless = Vec::new();
     while fruitless.len() < most {
         let shortage = Some(Shortage { room: 32 << 20, fruitless: &fruitless });
-        let decision = choose(drawn, Signals { shortage, ..Signals::default() });
+        let decision = choose(drawn, Signals { shortage, is_idle: true, ..Signals::default() });
         let Verdict::Run(_, pick) = decision.verdict else { break };
         assert!(!fruitless.contains(&pick.range), "{:?} was tried", pick.range);
         fruitless.push(pick.range);
@@ -124,6 +124,13 @@ fn on_a_full_disk_the_range_with_the_most_dead_bytes_comes_first_and_none_comes_
 fn on_a_full_disk_a_tree_without_a_last_level_has_slices_too() {
     let drawn = tree(&["L0: 2[a-z 1 d90] 1[a-f 64, g-l 64, m-z 64]"]);
     assert!(trials(&drawn, 2).iter().all(|range| *range != CutRange::ALL));
+}
+
+#[test]
+fn on_a_full_disk_no_range_over_damage_comes_twice() {
+    let drawn = tree(&["L3: 3[a-z 9] 2[a-z 9]", "L4: 1[a-f 64, g-l 64, m-z 64]", "damage 1 g..h"]);
+    let tried = trials(&drawn, usize::MAX);
+    assert!(tried.iter().any(|range| range.lo.as_deref() == Some(b"g")), "{tried:?}");
 }
 
 #[test]

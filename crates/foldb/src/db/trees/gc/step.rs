@@ -10,6 +10,7 @@ use std::time::Duration;
 use crate::counters::Total;
 use crate::db::core::Core;
 use crate::db::state::keyspace::KeyspaceState;
+use crate::db::throttle::full_disk::segment_size;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::Event;
 use crate::gc::{Bound, Rewrite, RewriteContext, Rewritten, pick};
@@ -49,7 +50,7 @@ impl GcStep {
 
 impl Core {
     pub(crate) fn gc_bound(&self, dead_fraction: f64) -> Bound {
-        Bound { dead_fraction, segment_size: self.settings.knobs.segment_size }
+        Bound { dead_fraction, segment_size: segment_size(self) }
     }
 
     /// Rewrites the files of a keyspace that have the most dead bytes into one file, and installs

@@ -6,6 +6,7 @@ mod accounting;
 use crate::db::core::Core;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::db::state::tree::Tree;
+use crate::db::throttle::full_disk::segment_size;
 use crate::key::KeyspaceId;
 use crate::rewriting::memory::WorkMemory;
 use crate::segment::{Placement, Separation, ValueWriter, WriterContext};
@@ -39,7 +40,7 @@ impl Core {
     pub(crate) fn separation(&self, keyspace: &KeyspaceState) -> Separation {
         Separation {
             min: keyspace.settings.value_separation_min.filter(|&min| min < usize::MAX),
-            segment_size: self.settings.knobs.segment_size,
+            segment_size: segment_size(self),
             hints: self.settings.knobs.value_hints,
             most_hints: (self.settings.knobs.gc_memory_budget / 8).min(MOST_HINTS),
         }

@@ -1,23 +1,15 @@
 package foldb.streams;
 
 import java.util.List;
-import java.util.Map;
 import java.util.Objects;
-import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.Serializer;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.processor.StateStore;
 import org.apache.kafka.streams.processor.StateStoreContext;
-import org.apache.kafka.streams.query.Position;
-import org.apache.kafka.streams.query.PositionBound;
-import org.apache.kafka.streams.query.Query;
-import org.apache.kafka.streams.query.QueryConfig;
-import org.apache.kafka.streams.query.QueryResult;
 import org.apache.kafka.streams.state.KeyValueIterator;
 import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.TimestampedBytesStore;
-import org.apache.kafka.streams.state.internals.CacheFlushListener;
 import org.apache.kafka.streams.state.internals.ChangeLoggingTimestampedKeyValueBytesStore;
 import org.apache.kafka.streams.state.internals.WrappedStateStore;
 
@@ -28,15 +20,13 @@ import org.apache.kafka.streams.state.internals.WrappedStateStore;
  * every merge.
  */
 final class FoldbMergingStore
-    extends WrappedStateStore<FoldbKeyValueStore, byte[], byte[]>
-    implements MergingStore, KeyValueStore<Bytes, byte[]>, TimestampedBytesStore {
-    private final Merges merges;
+    extends MergingLayer<FoldbKeyValueStore>
+    implements KeyValueStore<Bytes, byte[]>, TimestampedBytesStore {
     /** This store, or the layer above it that logs changes. */
     private KeyValueStore<Bytes, byte[]> logged;
 
     FoldbMergingStore(FoldbKeyValueStore wrapped, MergeOperator operator) {
-        super(wrapped);
-        merges = new Merges(this, wrapped, operator, DirtyKeys.Order.BY_KEY);
+        super(wrapped, operator, DirtyKeys.Order.BY_KEY);
     }
 
     @Override
@@ -56,11 +46,6 @@ final class FoldbMergingStore
     }
 
     @Override
-    public Merges merges() {
-        return merges;
-    }
-
-    @Override
     public void putFolded(List<KeyValue<Bytes, byte[]>> entries) {
         logged.putAll(entries);
     }
@@ -68,47 +53,6 @@ final class FoldbMergingStore
     @Override
     public byte[] loggedKey(Bytes stored) {
         return stored.get();
-    }
-
-    @Override
-    public boolean setFlushListener(
-            CacheFlushListener<byte[], byte[]> flushListener, boolean sendOldValues) {
-        return merges.setFlushListener(flushListener, sendOldValues);
-    }
-
-    @Override
-    public void flushCache() {
-        merges.flush();
-    }
-
-    @Override
-    public void clearCache() {
-        merges.clear();
-    }
-
-    @Override
-    public Position getPosition() {
-        merges.write();
-        return wrapped().getPosition();
-    }
-
-    @Override
-    @SuppressWarnings("deprecation")
-    public void flush() {
-        merges.write();
-        wrapped().flush();
-    }
-
-    @Override
-    public void commit(Map<TopicPartition, Long> changelogOffsets) {
-        merges.write();
-        super.commit(changelogOffsets);
-    }
-
-    @Override
-    public void close() {
-        merges.close();
-        super.close();
     }
 
     @Override
@@ -185,12 +129,5 @@ final class FoldbMergingStore
     public long approximateNumEntries() {
         merges.write();
         return wrapped().approximateNumEntries();
-    }
-
-    @Override
-    public <R> QueryResult<R> query(
-            Query<R> query, PositionBound positionBound, QueryConfig config) {
-        merges.write();
-        return wrapped().query(query, positionBound, config);
     }
 }

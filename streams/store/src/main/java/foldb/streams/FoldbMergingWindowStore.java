@@ -1,23 +1,15 @@
 package foldb.streams;
 
 import java.util.List;
-import java.util.Map;
-import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.kstream.Windowed;
 import org.apache.kafka.streams.processor.StateStore;
 import org.apache.kafka.streams.processor.StateStoreContext;
-import org.apache.kafka.streams.query.Position;
-import org.apache.kafka.streams.query.PositionBound;
-import org.apache.kafka.streams.query.Query;
-import org.apache.kafka.streams.query.QueryConfig;
-import org.apache.kafka.streams.query.QueryResult;
 import org.apache.kafka.streams.state.KeyValueIterator;
 import org.apache.kafka.streams.state.TimestampedBytesStore;
 import org.apache.kafka.streams.state.WindowStore;
 import org.apache.kafka.streams.state.WindowStoreIterator;
-import org.apache.kafka.streams.state.internals.CacheFlushListener;
 import org.apache.kafka.streams.state.internals.WrappedStateStore;
 
 /**
@@ -29,17 +21,15 @@ import org.apache.kafka.streams.state.internals.WrappedStateStore;
  * time as closely as those of Streams' record cache.
  */
 final class FoldbMergingWindowStore
-    extends WrappedStateStore<FoldbTimestampedWindowStore, byte[], byte[]>
-    implements MergingStore, WindowStore<Bytes, byte[]>, TimestampedBytesStore {
-    private final Merges merges;
+    extends MergingLayer<FoldbTimestampedWindowStore>
+    implements WindowStore<Bytes, byte[]>, TimestampedBytesStore {
     /** The layer above this store that logs changes, or {@code null}. */
     private WindowStore<Bytes, byte[]> logged;
     /** Whether puts of that layer are already in the database. */
     private boolean logsOnly;
 
     FoldbMergingWindowStore(FoldbTimestampedWindowStore wrapped, MergeOperator operator) {
-        super(wrapped);
-        merges = new Merges(this, wrapped, operator, DirtyKeys.Order.BY_RECORD);
+        super(wrapped, operator, DirtyKeys.Order.BY_RECORD);
     }
 
     @Override
@@ -64,11 +54,6 @@ final class FoldbMergingWindowStore
         TimedKey window = new TimedKey(key, windowStart, 0);
         wrapped().checkOpen();
         return wrapped().admits(window) ? Bytes.wrap(wrapped().encode(window)) : null;
-    }
-
-    @Override
-    public Merges merges() {
-        return merges;
     }
 
     @Override
@@ -103,47 +88,6 @@ final class FoldbMergingWindowStore
     @Override
     public void folded() {
         wrapped().expire();
-    }
-
-    @Override
-    public boolean setFlushListener(
-            CacheFlushListener<byte[], byte[]> flushListener, boolean sendOldValues) {
-        return merges.setFlushListener(flushListener, sendOldValues);
-    }
-
-    @Override
-    public void flushCache() {
-        merges.flush();
-    }
-
-    @Override
-    public void clearCache() {
-        merges.clear();
-    }
-
-    @Override
-    public Position getPosition() {
-        merges.write();
-        return wrapped().getPosition();
-    }
-
-    @Override
-    @SuppressWarnings("deprecation")
-    public void flush() {
-        merges.write();
-        wrapped().flush();
-    }
-
-    @Override
-    public void commit(Map<TopicPartition, Long> changelogOffsets) {
-        merges.write();
-        super.commit(changelogOffsets);
-    }
-
-    @Override
-    public void close() {
-        merges.close();
-        super.close();
     }
 
     @Override
@@ -212,12 +156,5 @@ final class FoldbMergingWindowStore
     public KeyValueIterator<Windowed<Bytes>, byte[]> backwardAll() {
         merges.write();
         return wrapped().backwardAll();
-    }
-
-    @Override
-    public <R> QueryResult<R> query(
-            Query<R> query, PositionBound positionBound, QueryConfig config) {
-        merges.write();
-        return wrapped().query(query, positionBound, config);
     }
 }

@@ -1,0 +1,82 @@
+package foldb.streams;
+
+import java.util.Map;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.streams.query.Position;
+import org.apache.kafka.streams.query.PositionBound;
+import org.apache.kafka.streams.query.Query;
+import org.apache.kafka.streams.query.QueryConfig;
+import org.apache.kafka.streams.query.QueryResult;
+import org.apache.kafka.streams.state.internals.CacheFlushListener;
+import org.apache.kafka.streams.state.internals.WrappedStateStore;
+
+/**
+ * What the innermost stores of a merge share: commits and queries see every merge, and the flush of
+ * Streams' record cache folds.
+ *
+ * <p>Subclasses write the buffer of {@link Merges} to the database before each read.
+ *
+ * @param <S> the store of the folded values
+ */
+abstract class MergingLayer<S extends FoldbStore> extends WrappedStateStore<S, byte[], byte[]>
+    implements MergingStore {
+    final Merges merges;
+
+    MergingLayer(S wrapped, MergeOperator operator, DirtyKeys.Order order) {
+        super(wrapped);
+        merges = new Merges(this, wrapped, operator, order);
+    }
+
+    @Override
+    public final Merges merges() {
+        return merges;
+    }
+
+    @Override
+    public final boolean setFlushListener(
+            CacheFlushListener<byte[], byte[]> flushListener, boolean sendOldValues) {
+        return merges.setFlushListener(flushListener, sendOldValues);
+    }
+
+    @Override
+    public final void flushCache() {
+        merges.flush();
+    }
+
+    @Override
+    public final void clearCache() {
+        merges.clear();
+    }
+
+    @Override
+    public final Position getPosition() {
+        merges.write();
+        return wrapped().getPosition();
+    }
+
+    @Override
+    @SuppressWarnings("deprecation")
+    public final void flush() {
+        merges.write();
+        wrapped().flush();
+    }
+
+    @Override
+    public final void commit(Map<TopicPartition, Long> changelogOffsets) {
+        merges.write();
+        super.commit(changelogOffsets);
+    }
+
+    @Override
+    public final void close() {
+        merges.close();
+        super.close();
+    }
+
+    @Override
+    public final <R> QueryResult<R> query(
+            Query<R> query, PositionBound positionBound, QueryConfig config) {
+        merges.write();
+        return wrapped().query(query, positionBound, config);
+    }
+}
