@@ -197,8 +197,8 @@ public final class MergingProcessorWrapper implements ProcessorWrapper {
         }
         Class<?> type = supplier.getClass();
         if (type == KStreamSessionWindowAggregate.class) {
-            return "a record that extends a session moves the session's value to another key, and"
-                + " a blind merge cannot move a value";
+            return "each record looks for the sessions that it extends and reads their values with"
+                + " them, so that a merge would save no read";
         }
         if (type == KStreamSlidingWindowAggregate.class) {
             return "the records of a sliding window decide which windows there are, so that each"

@@ -88,7 +88,12 @@ final class BothStores<S extends StateStore> implements AutoCloseable {
     }
 
     /** Closes both stores and opens them again. */
-    void reopen() {
+    void reopen() throws IOException {
+        if (!KafkaVersions.STORES_KEEP_OFFSETS) {
+            // There the stock stores keep their position in a file of the task.
+            stockTask.commit();
+            oursTask.commit();
+        }
         close();
         open();
     }

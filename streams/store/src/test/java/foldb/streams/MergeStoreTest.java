@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import foldb.streams.KafkaConditions.NeedsMerges;
 import foldb.streams.MergeScenario.Event;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -215,6 +216,7 @@ class MergeStoreTest {
      * an aggregation and one behind it share a store, so its flush comes before the aggregation's.
      */
     @Test
+    @NeedsMerges
     void aMergeFromTheFlushOfALaterStoreIsLoggedInTheSameCommit() {
         Properties properties = properties(StreamsConfig.AT_LEAST_ONCE);
         properties.put("foldb.merge.counts", "sum");

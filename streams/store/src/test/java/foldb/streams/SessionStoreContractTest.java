@@ -62,7 +62,10 @@ class SessionStoreContractTest {
                     case 2, 3, 4, 5, 6 -> read(both, random, now, written);
                     case 7, 8, 9 -> {
                         // The end of a removed session moves the stream time, but expires nothing.
+                        // Before Kafka Streams 4.3, the next late record does that in the stock
+                        // store. Streams itself removes no session of the future.
                         final Windowed<Bytes> session = random.nextInt(20) == 0
+                            && KafkaVersions.STORES_KEEP_OFFSETS
                             ? session(random, now + STEP * random.nextInt(300))
                             : any(written, random, now);
                         both.write(store -> store.remove(session));

@@ -1,6 +1,7 @@
 package foldb.streams;
 
 import java.io.File;
+import java.io.IOException;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
@@ -12,6 +13,7 @@ import java.util.Optional;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.metrics.Metrics;
 import org.apache.kafka.common.utils.Time;
+import org.apache.kafka.streams.processor.CommitCallback;
 import org.apache.kafka.streams.processor.StateStore;
 import org.apache.kafka.streams.processor.TaskId;
 import org.apache.kafka.streams.processor.api.RecordMetadata;
@@ -27,6 +29,7 @@ final class TaskContext implements InvocationHandler {
     private final Map<String, Object> configs = new HashMap<>();
     private RecordMetadata metadata;
     private RecordBatchingStateRestoreCallback restorer;
+    private CommitCallback committer;
 
     TaskContext(final Path directory) {
         this.directory = directory;
@@ -72,6 +75,11 @@ final class TaskContext implements InvocationHandler {
         restorer.restoreBatch(records);
     }
 
+    /** Lets the store that was opened last write its position, as a task does before it closes. */
+    void commit() throws IOException {
+        committer.onCommit();
+    }
+
     /** How many records the task has dropped. */
     double dropped() {
         return metrics.metrics().values().stream()
@@ -93,6 +101,7 @@ final class TaskContext implements InvocationHandler {
             case "currentSystemTimeMs" -> 1_000L;
             case "register" -> {
                 restorer = (RecordBatchingStateRestoreCallback) arguments[1];
+                committer = arguments.length > 2 ? (CommitCallback) arguments[2] : () -> { };
                 yield null;
             }
             case "toString" -> "TaskContext in " + new File(directory.toString());

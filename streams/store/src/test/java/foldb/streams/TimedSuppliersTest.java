@@ -114,6 +114,12 @@ class TimedSuppliersTest {
     private static void same(final Executable stock, final Executable ours) {
         final RuntimeException expected = assertThrows(RuntimeException.class, stock);
         final RuntimeException actual = assertThrows(RuntimeException.class, ours);
-        assertEquals(expected.toString(), actual.toString());
+        assertEquals(withoutDurations(expected), withoutDurations(actual));
+    }
+
+    // Before Kafka Streams 4.3 the stock messages have milliseconds.
+    private static String withoutDurations(final RuntimeException error) {
+        final String text = error.toString();
+        return KafkaVersions.STORES_HAVE_FORMATS ? text : text.replaceAll("=\\[\\w+\\]", "");
     }
 }

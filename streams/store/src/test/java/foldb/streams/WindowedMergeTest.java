@@ -292,7 +292,7 @@ class WindowedMergeTest {
 
     @Test
     void sessionsStayStock() {
-        staysStock("a record that extends a session moves", events ->
+        staysStock("each record looks for the sessions that it extends", events ->
             write(events.groupByKey(GROUPED)
                 .windowedBy(SessionWindows.ofInactivityGapAndGrace(
                     Duration.ofSeconds(3), Duration.ofSeconds(50)))

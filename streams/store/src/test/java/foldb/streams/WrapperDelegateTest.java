@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import foldb.streams.KafkaConditions.NeedsMerges;
 import foldb.streams.MergeScenario.Event;
 import java.nio.file.Path;
 import java.util.List;
@@ -104,6 +105,7 @@ class WrapperDelegateTest {
     }
 
     @Test
+    @NeedsMerges
     void bothWrappersTakeEffect() {
         for (final Object delegate : List.of(Counting.class.getName(), Counting.class)) {
             Counting.RECORDS.clear();
