@@ -78,9 +78,10 @@ final class WindowMerges implements Scenario {
         for (Map.Entry<String, Long> window : exact.entrySet()) {
             long count = found.getOrDefault(window.getKey(), 0L);
             long more = count - window.getValue();
-            if (more < 0 || more > mayRepeat.getOrDefault(window.getKey(), 0L)) {
-                throw new Failure(topic + ": " + Compacted.difference(exact, found));
-            }
+            long most = mayRepeat.getOrDefault(window.getKey(), 0L);
+            Failure.unless(more >= 0 && more <= most, topic + ": " + window.getKey() + " has "
+                + count + ", exact is " + window.getValue() + ", at most " + most
+                + " may be added");
             over += more;
         }
         Failure.unless(found.size() == exact.size(),
