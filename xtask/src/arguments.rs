@@ -61,7 +61,7 @@ pub(crate) enum Command {
     ///
     /// Runs `cargo test -p xtask --test layers`.
     Layers,
-    /// House rules: links, citations, columns, lengths, words, dead files
+    /// House rules: links, citations, lengths, words, orders, dead files
     ///
     /// Reads all files that git knows. xtask/src/tidy/ has a file for each rule.
     Tidy,

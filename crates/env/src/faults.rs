@@ -47,6 +47,7 @@ mod planting {
     use super::Fault;
 
     static PLANTED: OnceLock<Fault> = OnceLock::new();
+    /// `Relaxed`: a test sets it, and no data follows from it.
     static MAPPINGS_FAIL: AtomicBool = AtomicBool::new(false);
 
     /// Switches a fault on for the rest of this process. Returns `false` if the process already has

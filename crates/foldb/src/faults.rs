@@ -244,6 +244,7 @@ mod planting {
         PLANTED.set(fault);
     }
 
+    /// `Relaxed`, as the other switches: answers are right with either value.
     static LONGEST_PAYLOAD: AtomicUsize = AtomicUsize::new(0);
 
     /// Limits frames of logs and manifests to `bytes`, at least 128, from now on. This is no fault:

@@ -85,7 +85,9 @@ impl MemoryUsage {
     }
 }
 
-/// Bytes of one kind that are in use now.
+/// Bytes of one kind that are in use now. All accesses are `Relaxed`: the additions lose nothing,
+/// and no other memory follows from a sum. It never falls below 0, because a charge is taken back
+/// by its owner, behind the addition.
 #[derive(Debug, Default)]
 pub(crate) struct Gauge(AtomicUsize);
 

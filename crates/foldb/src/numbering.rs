@@ -22,6 +22,8 @@ thread_local! {
     static LAST_KEY: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
+/// The next rank. `Relaxed`: the writer lock orders the writes of a database, and an addition
+/// behind another one gets a larger number.
 static RANKS: AtomicU64 = AtomicU64::new(0);
 
 /// Forgets the last write of this thread.

@@ -94,6 +94,10 @@ pub(crate) fn this_thread() -> usize {
 }
 
 /// The thread that holds a lock.
+///
+/// All accesses are `Relaxed`: a thread asks only whether it stored the value itself, and it sees
+/// its own stores in order. A thread that ended has forgotten the lock before. A new thread with
+/// its value got the memory of the ended one from the system, which orders the two.
 #[derive(Debug, Default)]
 pub(crate) struct Holder(AtomicUsize);
 

@@ -8,6 +8,7 @@ mod columns;
 mod dead;
 mod lengths;
 mod links;
+mod orders;
 mod paths;
 mod tree;
 mod words;
@@ -43,7 +44,7 @@ impl fmt::Display for Finding {
 }
 
 /// All rules.
-const RULES: [fn(&Tree) -> Vec<Finding>; 8] = [
+const RULES: [fn(&Tree) -> Vec<Finding>; 9] = [
     links::leading_nowhere,
     links::unlinked_pages,
     citations::unknown,
@@ -52,6 +53,7 @@ const RULES: [fn(&Tree) -> Vec<Finding>; 8] = [
     words::replaced,
     dead::files,
     paths::missing,
+    orders::unargued,
 ];
 
 /// Checks the tree of the repository.

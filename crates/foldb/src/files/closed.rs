@@ -7,6 +7,10 @@ use crate::error::{Error, ErrorKind};
 /// Whether the database was closed. After a close another opener owns the files and may remove
 /// them. An iterator may then need a file that is not open. It finds the file unchanged, or gets an
 /// error that names the close.
+///
+/// The note is stored with `Release` before the lock of the directory is released, and only then
+/// may files go. It is read with `Acquire` after the system failed to open one. Between the two lie
+/// calls of the system that found the file removed. A late look would only explain less.
 #[derive(Debug, Default)]
 pub(crate) struct Closed(AtomicBool);
 

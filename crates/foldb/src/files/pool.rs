@@ -2,6 +2,11 @@
 //!
 //! Several databases may share a [`FilePool`]. It knows neither tables nor segments. It knows only
 //! that a file can be closed unless it was used lately (second chance).
+//!
+//! Limits and figures are `Relaxed`. A thread that holds more tables, and one that opens a table,
+//! then takes the lock of the open tables: the second of them sees what the first did. The bytes of
+//! a table that opens while the room shrinks may be missed. The next check of the memory ledger
+//! counts them.
 
 use std::any::Any;
 use std::collections::VecDeque;

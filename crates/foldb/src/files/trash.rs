@@ -20,7 +20,10 @@ use crate::locks::rank::{GONE, TRASH, UNLINKED};
 #[derive(Default)]
 pub(crate) struct Trash {
     files: Lock<Vec<FileKind>, TRASH>,
-    /// Tables that the current version does not refer to and a reader still holds.
+    /// Tables that the current version does not refer to and a reader still holds. `Relaxed`: the
+    /// last holder counts down behind the thread that counted up, by the count of holders. A look
+    /// at this number between its change and the arrival of the file may miss the file, but the
+    /// listener is called after both.
     tables: AtomicUsize,
     /// Tables that belong to no version from now on, and may still exist.
     gone: Lock<BTreeSet<u64>, GONE>,

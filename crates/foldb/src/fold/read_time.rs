@@ -66,6 +66,7 @@ impl ReadTime {
         if let Some(first_end) = &self.first_end
             && end > self.now
         {
+            // Relaxed: several threads may read, and the least moment stays. No memory follows it.
             first_end.fetch_min(end, Ordering::Relaxed);
         }
     }

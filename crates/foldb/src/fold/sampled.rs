@@ -22,6 +22,7 @@ const LARGEST: usize = 1 << 16;
 /// The sampled folds of a database.
 #[derive(Debug, Default)]
 pub(super) struct Samples {
+    /// `Relaxed`: the addition gives each count to one fold, which is all that decides its turn.
     folds: AtomicU64,
     /// A difference that listeners have not been told. A newer one takes its place.
     found: ArcSwapOption<DifferingFold>,

@@ -65,6 +65,9 @@ impl Dead {
 #[derive(Debug, Default)]
 pub(crate) struct DeadStretches {
     known: Lock<Vec<Dead>, DEAD>,
+    /// Whether there is a stretch: without one, walks take no lock. Raised with `Release` and read
+    /// with `Acquire`. A walk that misses it steps over the keys once more, and one that sees it
+    /// finds the stretch under the lock.
     any: AtomicBool,
 }
 

@@ -3,6 +3,9 @@
 //! The lists are ten cache lines and a lock. A busy database times a hundred thousand calls a
 //! second, and few of them change a list. So these figures, in one cache line and read without a
 //! lock, turn most calls away.
+//!
+//! All accesses are `Relaxed`, also the two that count: a lost count or an old floor lets a call
+//! pass, or turns one away. The lists themselves lie behind their lock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

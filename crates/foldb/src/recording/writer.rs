@@ -43,7 +43,10 @@ pub(crate) struct Recorder {
     options: RecorderOptions,
     /// The ticker, and the number of the database there.
     ticker: OnceLock<(Arc<Ticker>, u64)>,
-    /// Whether a tick is due within a second.
+    /// Whether a tick is due within a second. A tick lowers it before it takes the lock of
+    /// `pending`. So a thread that added something behind that tick sees it down, by that lock,
+    /// even with a `Relaxed` load. A call that adds nothing may miss it: its counts are in the
+    /// sample that follows the next event.
     is_awake: AtomicBool,
     floors: Floors,
     pending: Lock<Pending, RECORDER>,

@@ -14,6 +14,9 @@
 //! it. When half of the share is being filled, the ledger asks the database that fills most to
 //! seal. Flushed memtables that readers pin take room from open tables, but no write ever waits for
 //! them (H14).
+//!
+//! All accesses of its counters are `Relaxed`: they decide when a check is due, and the exchange
+//! gives it to one writer. The check itself takes a lock, and counts the memtables anew.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};

@@ -67,6 +67,7 @@ struct Inner {
     workers: Arc<Workers>,
     ticker: Arc<Ticker>,
     ledger: Ledger,
+    /// `Relaxed`: the addition gives each number once, and no other memory follows from it.
     next_database: AtomicU64,
 }
 

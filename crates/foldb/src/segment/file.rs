@@ -1,4 +1,10 @@
 //! Segment files in use, and their removal when no version needs them.
+//!
+//! The flags of a file are stored with `Release` and read with `Acquire`. Two of them need that: a
+//! checkpoint that sees that a file grows no more links it, with all bytes that its writer appended
+//! before; and an opener that sees an adopted file reads a log that was sealed before. The others
+//! are hints until a lock is taken. The mark of an obsolete file decides in the last holder, which
+//! comes behind all others by the count of holders.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -23,7 +29,8 @@ pub(crate) struct SegmentFile {
     /// The open file, while it is open.
     pub(crate) open: ArcSwapOption<OpenFile>,
     /// Set at each use. The pool clears the flag when it looks for files to close, and closes files
-    /// without it.
+    /// without it. `Relaxed`: a reader whose use is missed keeps its handle, and a later one opens
+    /// the file again.
     pub(crate) used: AtomicBool,
     /// Whether segments may still be appended. Once false, it stays false.
     growing: AtomicBool,

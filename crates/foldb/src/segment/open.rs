@@ -300,6 +300,8 @@ impl OpenSegments {
         file: &Arc<SegmentFile>,
     ) -> Result<Arc<OpenFile>> {
         if let Some(open) = file.open.load_full() {
+            // Relaxed, as all accesses of `used`: a hint for the choice of the file to close. The
+            // load keeps the line shared between readers.
             if !file.used.load(Ordering::Relaxed) {
                 file.used.store(true, Ordering::Relaxed);
             }

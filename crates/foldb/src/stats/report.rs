@@ -33,6 +33,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Clone, Debug, Default)]
 pub struct ReadReport(Arc<Counters>);
 
+/// All accesses are `Relaxed`: nothing else depends on a count. A thread that waits for a read to
+/// return sees all that it counted.
 #[derive(Debug, Default)]
 struct Counters {
     operands: AtomicU64,

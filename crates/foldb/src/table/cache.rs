@@ -171,6 +171,7 @@ impl BlockCache {
         store: &Arc<BlockStore>,
         custom: Option<&Arc<dyn CustomCache>>,
     ) -> BlockCache {
+        // Relaxed: the addition gives each number once, and no other memory follows from it.
         let database = store.next_database.fetch_add(1, Ordering::Relaxed);
         let custom = custom.map(Custom::new);
         let (store, process) = (Arc::clone(store), Process::current());

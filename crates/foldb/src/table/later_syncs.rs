@@ -94,7 +94,8 @@ impl LaterSyncs {
 /// Files that are synced by several threads.
 struct Group {
     files: Vec<Pending>,
-    /// The next one to sync.
+    /// The next one to sync. `Relaxed`: the addition gives each file to one thread. The files were
+    /// there before the threads, and failures come back under a lock.
     next: AtomicUsize,
     failed: Lock<Option<Error>, FAILED_SYNC>,
 }

@@ -50,7 +50,8 @@ pub struct TableReader {
     filter: OnceLock<LoadedFilter>,
     /// Held while a thread loads the filter.
     loading: Lock<(), LOADING>,
-    /// How often the filter was left out, because it has no room in memory.
+    /// How often the filter was left out, because it has no room in memory. `Relaxed`: it only
+    /// decides when to load the filter, which is loaded under a lock.
     left_out: AtomicU32,
 }
 

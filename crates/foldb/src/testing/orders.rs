@@ -27,7 +27,8 @@ impl Comparator for CaseBlind {
     }
 }
 
-/// Orders keys by their bytes, and counts the comparisons.
+/// Orders keys by their bytes, and counts the comparisons. `Relaxed`: a test reads the count after
+/// the calls have returned.
 #[derive(Debug, Default)]
 pub(crate) struct Counting(pub(crate) AtomicU64);
 

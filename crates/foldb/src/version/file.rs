@@ -70,7 +70,10 @@ pub(crate) struct FileMeta {
     facts: FileFacts,
     /// The open table, while it is open.
     pub(crate) slot: TableSlot,
-    /// Set when the current version no longer refers to the file.
+    /// Set when the current version no longer refers to the file. The swap makes one thread note
+    /// that the trash expects it. `AcqRel` and `Acquire` are more than this needs: that thread
+    /// holds the file, and the last holder reads the mark behind all others, by the count of
+    /// holders.
     obsolete: AtomicBool,
     trash: Arc<Trash>,
 }

@@ -65,7 +65,8 @@ pub(super) struct MappedFile(Arc<Shared>);
 struct Shared {
     file: File,
     state: Mutex<State>,
-    /// Whether a sync came since a store last entered a new page.
+    /// Whether a sync came since a store last entered a new page. All accesses are `Relaxed`: it
+    /// decides whether pages are made dirty ahead, which changes no byte.
     synced: AtomicBool,
     /// Held by a thread that changes the length of the file, or reserves blocks. Taken before the
     /// state.

@@ -91,6 +91,8 @@ impl Window {
     #[cold]
     fn enter_page(&mut self, end: usize, synced: &AtomicBool) {
         self.touched = end.next_multiple_of(PAGE).min(self.memory.len);
+        // Relaxed: a hint, as said where it lies. A sync that it misses costs one commit of the
+        // journal.
         if !synced.swap(false, Ordering::Relaxed) || self.is_ready {
             return;
         }

@@ -110,6 +110,7 @@ impl Core {
 
     /// Returns one edit that describes the whole state.
     pub(crate) fn describe(&self, tree: &Tree) -> Edit {
+        // Relaxed: the files of the tree came in under its lock, behind their numbers.
         let next_file = self.next_file.load(Ordering::Relaxed);
         let tables = tree.keyspaces.values().flat_map(|own| own.version.tables());
         assert!(

@@ -77,6 +77,10 @@ pub(crate) struct Core {
     pub(crate) sealed: SealedGroups,
     pub(crate) snapshots: SnapshotList,
     pub(crate) tree: TreeLock,
+    /// The number of the next file. All accesses are `Relaxed`: the addition gives each number
+    /// once. An edit stores a larger number than those of its files. It finds one because the
+    /// numbers were taken before, by this thread or by one that has handed over its tables under a
+    /// lock: no later load of a word returns an older value.
     pub(crate) next_file: AtomicU64,
     pub(crate) logs: Logs,
     pub(crate) last_close: LastClose,
@@ -206,6 +210,7 @@ impl Core {
         Ok(self.pins.pin())
     }
 
+    /// Takes the number of a new file.
     pub(crate) fn new_file_number(&self) -> u64 {
         self.next_file.fetch_add(1, Ordering::Relaxed)
     }

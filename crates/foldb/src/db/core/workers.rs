@@ -32,7 +32,8 @@ impl Core {
         }
     }
 
-    /// Notes that a write deleted something. The caller holds the writer lock.
+    /// Notes that a write deleted something. The caller holds the writer lock, under which the flag
+    /// is lowered: if the flag is raised, the look that lowers it sees the delete.
     #[inline]
     pub(crate) fn note_delete(&self) {
         if !self.background.requests.see_deletes.is_raised() {

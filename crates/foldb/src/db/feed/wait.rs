@@ -2,6 +2,10 @@
 //!
 //! Invariant: a reader counts the events of its signal before it looks for an update. So an update
 //! that comes after the look ends its sleep.
+//!
+//! An interrupt is such an event. Its flag is raised with `Release` before it is announced, and
+//! read with `Acquire` after the events are counted. A reader that has it in its count sees the
+//! flag, and another reader does not sleep.
 
 use std::fmt;
 use std::sync::Arc;

@@ -100,6 +100,8 @@ impl Core {
             let edit = Edit {
                 totals: Some(self.totals.to_vec()),
                 last_seqno: Some(self.published()),
+                // Relaxed: workers have left, and the locks of writers and tree are held. So the
+                // numbers of all files were taken before.
                 next_file: Some(self.next_file.load(Ordering::Relaxed)),
                 time,
                 ..Edit::default()

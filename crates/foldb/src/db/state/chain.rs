@@ -82,6 +82,8 @@ pub(crate) struct Chain {
     pub(crate) retention: WalRetention,
     links: Lock<VecDeque<Link>, LINKS>,
     /// All writes up to this number are durable: logged ones in synced frames, others in tables.
+    /// Raised with `AcqRel` after the sync or flush, and read with `Acquire`: a reader that sees
+    /// the number, and then looks at the logs, sees those frames as synced.
     durable: AtomicU64,
     /// Wakes readers that wait for more.
     pub(crate) news: News,

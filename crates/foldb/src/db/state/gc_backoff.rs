@@ -1,8 +1,13 @@
 //! When garbage collection checks a keyspace's value segments again. After it found nothing to do,
 //! it waits for a change of the tree. After a failure it waits for some time.
 //!
-//! A look reads the number of installs before it looks at the trees, whose lock orders the two. So
-//! an install that the look missed has a larger number, and ends the rest.
+//! An install shows the version first and counts second. A look reads the number of installs first
+//! and loads the version second. The number is raised with `AcqRel` and read with `Acquire`, so a
+//! look that has an install in its number also sees its version. An install that the look missed
+//! has a larger number, and ends the rest.
+//!
+//! Only one collection at a time stores the number at which it rests. `Release` and `Acquire` are
+//! more than that needs: other threads compare the number and follow no pointer.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

@@ -69,7 +69,7 @@ pub(crate) struct KeyspaceState {
     pub(crate) growing: GrowingFiles,
     /// When garbage collection checks the keyspace's segments again.
     pub(crate) gc_backoff: GcBackoff,
-    /// The compaction debt at the last look, in bytes.
+    /// The compaction debt at the last look, in bytes. `Relaxed`: a figure for statistics.
     pub(crate) last_debt: AtomicU64,
     /// The pace of its writes.
     pub(crate) pace: Pace,

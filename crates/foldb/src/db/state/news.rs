@@ -13,6 +13,9 @@
 //! does not sleep, and reads the frame. A reader sets its bit only with the lock, and does so again
 //! after each wake. So a writer that clears the bit for one reader takes it from no other.
 //!
+//! The changes are `AcqRel`, and looks are `Acquire`: a reader that has an event in its count also
+//! sees what happened before it was announced. Otherwise it could count a frame and not find it.
+//!
 //! There are two signals, because a write that is not synced is no news to a reader of durable
 //! updates. An update is durable when its frame is settled *and* synced, in either order:
 //!
@@ -21,7 +24,9 @@
 //! sync the frame   | add to `written`                 | add to `durable`
 //! ```
 //!
-//! The second of the two to add to `written` sees what the first did before, and its reader too.
+//! The second of the two to add to `written` sees what the first did before, and its reader too:
+//! it reads the sum that the first one released. So the look whether it is synced comes behind the
+//! addition, which acquires.
 //!
 //! Invariant: what a signal announces was stored before it is announced. Without a reader that
 //! sleeps, an announcement takes no lock.

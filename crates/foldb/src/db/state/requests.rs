@@ -24,7 +24,8 @@ pub(crate) struct Requests {
     pub(crate) flush: Flag,
     /// A memtable is to be sorted.
     pub(crate) order: Flag,
-    /// Deletes came to memtables ([`crate::db::trees::deleted`]).
+    /// Deletes came to memtables ([`crate::db::trees::deleted`]). A write that finds it raised does
+    /// not raise it again, so it is lowered under the writer lock.
     pub(crate) see_deletes: Flag,
     /// A reader dropped a file that waits for its removal. The runtime raises and lowers it.
     pub(crate) poke: Arc<AtomicBool>,

@@ -1,4 +1,10 @@
 //! The state of the reserve: how large its file is, and whether the disk is full.
+//!
+//! Whether it is open, or lent, is stored with `Release` and read with `Acquire`: a thread that
+//! sees the change also sees what was done to the file before. A request for a look is stored with
+//! `Release`, and a worker takes it by a swap, as in [`crate::db::state::requests`]. All other
+//! accesses are `Relaxed`: figures and times for a guess. With an old one a thread looks, waits or
+//! gives up a little early or late.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;

@@ -3,8 +3,14 @@
 //! Such a look walks over all trees, which takes milliseconds where there are thousands of
 //! keyspaces. So a worker looks again only after news: what may have made a job.
 //!
-//! A look reads the count of news before it takes the lock of the trees. What makes a job changes
-//! the trees under that lock, and counts. So news that a look missed has a larger count.
+//! Jobs come from changes of the trees, from snapshots that are released, and from the time that
+//! reads lose. Each of them happens first and counts second. A look reads the count first and looks
+//! second. The count is raised with `AcqRel` and read with `Acquire`. So a look that has the news
+//! in its count also sees what they are about, and news that it missed have a larger count.
+//!
+//! Looks store what they found under the lock of the trees. [`Rest::end`] takes no lock, and a look
+//! may begin a rest again behind it. So its caller then wakes a worker, or is a worker whose look
+//! at the trees came before. `Release` and `Acquire` are enough for such a flag.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 

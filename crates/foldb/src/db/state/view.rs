@@ -55,7 +55,9 @@ impl View {
 #[derive(Debug)]
 pub(crate) struct ViewCell {
     view: ArcSwap<View>,
-    /// The number of the last sorted load since the open; 0: none.
+    /// The number of the last sorted load since the open; 0: none. Stored with `Release` after the
+    /// view that has the load. A reader that sees it by `Acquire`, and therefore begins again, then
+    /// loads that view or a later one.
     loaded: AtomicU64,
     /// Held while the next view is built from the current one, never during I/O.
     change: Lock<(), VIEW>,

@@ -83,6 +83,8 @@ pub struct Transaction {
     patience: Patience,
     state: Lock<State, TRANSACTION>,
     /// When the first of the values that were read expires. A commit after that is a conflict.
+    /// `Relaxed`: the moment alone counts. A commit consumes the transaction, so its reads came
+    /// before, and the commit finds the least of their moments.
     first_end: Arc<AtomicU32>,
 }
 
@@ -127,7 +129,8 @@ pub struct Savepoint {
     number: u64,
 }
 
-/// The number of the next transaction that makes a savepoint.
+/// The number of the next transaction that makes a savepoint. `Relaxed`: the addition gives each
+/// number once, and no other memory follows from it.
 static NEXT_WITH_SAVEPOINTS: AtomicU64 = AtomicU64::new(1);
 
 impl Transaction {

@@ -9,6 +9,17 @@
 //!
 //! Invariant: a database at rest stays asleep. The first delete after a look wakes the workers, and
 //! they look again until nothing was written for a while. Then they sleep until the next delete.
+//!
+//! A write that finds the flag raised leaves it alone. So the flag is lowered under the writer
+//! lock:
+//!
+//! ```text
+//! write    a.DEL | is it raised? yes
+//! worker                              lower it | look: a.DEL may not be visible yet
+//! ```
+//!
+//! With the lock, a write comes before the look, which sees its deletes; or it comes after, and
+//! finds the flag down.
 
 use std::sync::Arc;
 
@@ -29,11 +40,19 @@ impl Core {
     /// deletes hide enough. Returns whether it did.
     pub(crate) fn seal_deletes_at_rest(&self) -> Result<bool> {
         let new = &self.background.requests.see_deletes;
-        if !new.is_raised() || !self.is_quiet(&mut self.lock_tree()) {
+        if !new.is_raised() {
             return Ok(false);
         }
-        // A later delete sets it again.
+        let is_quiet = self.is_quiet(&mut self.lock_tree());
+        let Some(writer) = is_quiet.then(|| self.writer.try_lock()).flatten() else {
+            // The flag waits for a later look. A look for jobs may have begun a rest since the
+            // delete ended it.
+            self.background.rest.end();
+            return Ok(false);
+        };
+        // A later delete raises it again.
         new.lower();
+        drop(writer);
         let is_worth = self.reserve.is_open()
             || self.keyspaces.all().iter().any(|keyspace| self.is_much_deleted(keyspace));
         if !is_worth {
@@ -111,12 +130,50 @@ mod tests {
     use crate::runtime::{Tenant, Work};
     use crate::{Db, Options};
 
-    #[test]
-    fn workers_sleep_again_once_they_have_looked_at_deletes_at_rest() {
+    fn on_a_manual_clock() -> (Db, Arc<ManualClock>) {
         let clock = Arc::new(ManualClock::default());
         let env = Env { clock: Arc::clone(&clock) as _, ..Env::in_memory(MemFs::new()) };
         let db = Db::open("db", Options { create_if_missing: true, env, ..Options::default() });
-        let db = db.unwrap();
+        (db.unwrap(), clock)
+    }
+
+    /// A worker looked for jobs before a delete was published, and for deletes after it. It slept,
+    /// and the raised flag kept later deletes from waking it.
+    #[test]
+    fn a_look_that_comes_too_early_for_a_delete_ends_the_rest() {
+        let (db, _clock) = on_a_manual_clock();
+        let core = db.core();
+        let rest = &core.background.rest;
+        db.delete("a").unwrap();
+        rest.note_look(rest.news(), true);
+        assert!(!core.seal_deletes_at_rest().unwrap());
+        assert!(core.background.requests.see_deletes.is_raised(), "no look has seen the delete");
+        assert!(core.works_when_idle(Work::Compaction), "no worker would look again");
+    }
+
+    /// A write that sees the flag raised does not raise it. Its delete must not come after the
+    /// look, so the flag is not lowered during the write.
+    #[test]
+    fn no_look_at_deletes_comes_in_the_middle_of_a_write() {
+        let (db, clock) = on_a_manual_clock();
+        let core = db.core();
+        let flag = &core.background.requests.see_deletes;
+        db.delete("a").unwrap();
+        assert!(!core.seal_deletes_at_rest().unwrap(), "the delete is new to the look");
+        clock.advance(Duration::from_secs(2));
+        core.background.rest.note_look(core.background.rest.news(), true);
+        let writer = core.lock_writer().unwrap();
+        assert!(!core.seal_deletes_at_rest().unwrap());
+        assert!(flag.is_raised(), "the flag was lowered during a write");
+        assert!(core.works_when_idle(Work::Compaction), "no worker would look again");
+        drop(writer);
+        assert!(!core.seal_deletes_at_rest().unwrap(), "the delete hides too little");
+        assert!(!flag.is_raised(), "the delete was seen");
+    }
+
+    #[test]
+    fn workers_sleep_again_once_they_have_looked_at_deletes_at_rest() {
+        let (db, clock) = on_a_manual_clock();
         let core = db.core();
         let is_asleep = || !core.works_when_idle(Work::Compaction);
         let look = || {

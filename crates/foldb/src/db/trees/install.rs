@@ -55,6 +55,7 @@ pub(super) fn install_unless_seen(
         let synced = trash.synced(|| core.options.env.fs.sync_dir(directory));
         synced.map_err(|error| Error::io(directory, "sync the directory", &error))?;
     }
+    // Relaxed: the numbers of the edit's files were taken before ([`Core::next_file`]).
     edit.next_file = Some(core.next_file.load(Ordering::Relaxed));
     edit.next_run = Some(tree.next_run);
     edit.last_seqno = Some(core.last_seqno(tree));

@@ -220,6 +220,7 @@ impl Core {
                 tree.keyspaces.values().map(|own| own.debt(&refold)).sum()
             }
             None => {
+                // Relaxed: figures of an earlier look. Nothing that they were made of is read here.
                 self.keyspaces.all().iter().map(|own| own.last_debt.load(Ordering::Relaxed)).sum()
             }
         }

@@ -36,13 +36,16 @@ impl Core {
             self.seal_for_memory(&mut writer)?;
         }
         self.store_time_if_due();
-        let soon = self.background.requests.flush.is_raised();
+        // A request after this line leads to another step.
+        let soon = self.background.requests.flush.take();
         let wanted = eager || soon || self.reserve.is_open() || self.background.is_flush_awaited();
-        let flushed = self.flush_step(wanted)?;
-        self.trim_expired();
-        if soon && !flushed {
-            self.background.requests.flush.lower();
+        let flushed = self.flush_step(wanted);
+        if soon && !matches!(flushed, Ok(false)) {
+            // More memtables may be sealed, and a flush that failed is tried again.
+            self.background.requests.flush.raise();
         }
+        let flushed = flushed?;
+        self.trim_expired();
         Ok(flushed)
     }
 

@@ -108,7 +108,10 @@ pub(crate) struct Workers {
     work: Condition,
     /// Signalled when a worker has finished a step for a tenant.
     left: Condition,
-    /// Whether there are threads, or there will be when there is work.
+    /// Whether there are threads, or there will be when there is work. Stored under the lock.
+    /// `Relaxed`: a caller that waits for a step of its own has woken a worker before, under the
+    /// same lock. So it sees whether threads started then, and threads that started stay. One that
+    /// waits for steps of other threads looks again after each.
     running: AtomicBool,
     /// Itself, for the threads that it starts.
     own: Weak<Workers>,

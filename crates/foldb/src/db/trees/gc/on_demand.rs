@@ -147,6 +147,7 @@ impl OnDemand<'_> {
     }
 
     fn is_cancelled(&self) -> bool {
+        // Relaxed: the flag is the program's, and says nothing of other memory. It is seen soon.
         self.options.cancel.as_ref().is_some_and(|cancel| cancel.load(Ordering::Relaxed))
     }
 }
