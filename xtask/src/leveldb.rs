@@ -221,7 +221,7 @@ impl Unit {
     /// have: a program's own runtime may define the same names.
     fn older_systems(&self) -> Result<PathBuf, String> {
         let source = root().join("compat/leveldb/install/older_systems.cc");
-        let object = self.directory.join("older_systems.object");
+        let object = self.directory.join("older_systems.o");
         let mut command = Command::new(&self.compiler);
         run_shown(command.args(&self.flags).arg("-c").arg(source).arg("-o").arg(&object))?;
         Ok(object)
