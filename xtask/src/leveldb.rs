@@ -14,7 +14,7 @@ use std::time::SystemTime;
 
 use crate::arguments::Leveldb;
 use crate::prefix::{File, build, install_link};
-use crate::shared_library::{SharedLibrary, locked_directory, run_shown, told};
+use crate::shared_library::{Linker, SharedLibrary, locked_directory, run_shown, told};
 use crate::step::{is_there, root};
 
 /// The version of LevelDB whose interface the library has.
@@ -29,6 +29,10 @@ const SONAME_OF_DEBIAN: &str = "libleveldb.so.1d";
 /// Builds the Rust half. A library of one type only is optimised across crates: the rlib that tests
 /// need would forbid it.
 pub(crate) const RUST: &str = "cargo rustc -p foldb-leveldb --lib --crate-type staticlib";
+
+/// The runtime of the C++ compiler, which a linker of another one does not add. Programs have it
+/// too: strings and exceptions pass between them and the library.
+const RUNTIME: [&str; 2] = ["libstdc++.so", "libgcc_s.so.1"];
 
 /// Compilers that run at the same time.
 const JOBS: usize = 2;
@@ -56,16 +60,29 @@ pub(crate) fn run(own: &Leveldb) -> Result<(), String> {
         None => (build(RUST, &own.profile)?, own.profile == "dev"),
     };
     let unit = Unit::new(compiler, own.sanitize.as_deref(), asserts)?;
-    unit.install(&own.prefix, &built)
+    let linker = Linker::of_machine(&unit.compiler);
+    unit.install(&own.prefix, &built, &linker, &unit.flags)
 }
 
 /// Compiles C++ for a release, and installs the library below the prefix. Rust's half was built
-/// into the directory `built`.
+/// into the directory `built`. The linker is one for older systems than the compiler's.
 ///
 /// # Errors
 /// A source that does not compile, or a file that cannot be written.
-pub(crate) fn make(prefix: &Path, compiler: String, built: &Path) -> Result<(), String> {
-    Unit::new(compiler, None, false)?.install(prefix, built)
+pub(crate) fn make(
+    prefix: &Path,
+    compiler: String,
+    built: &Path,
+    mut linker: Linker,
+) -> Result<(), String> {
+    let unit = Unit::new(compiler, None, false)?;
+    for name in RUNTIME {
+        let file = unit.own_file(name);
+        let file = file.ok_or_else(|| format!("'{}' has no {name}", unit.compiler))?;
+        linker.libraries.push(file.into());
+    }
+    linker.libraries.push(unit.older_systems()?.into());
+    unit.install(prefix, built, &linker, &[])
 }
 
 /// The C++ sources, their compiler, and the directory of their objects.
@@ -111,11 +128,17 @@ impl Unit {
     }
 
     /// Compiles, links and installs below the prefix.
-    fn install(&self, prefix: &Path, built: &Path) -> Result<(), String> {
+    fn install(
+        &self,
+        prefix: &Path,
+        built: &Path,
+        linker: &Linker,
+        flags: &[String],
+    ) -> Result<(), String> {
         let rust = built.join("libfoldb_leveldb.a");
         let rust = rust.canonicalize().map_err(|error| told("read", &rust, error))?;
         let objects = self.compile()?;
-        let shared = self.link_shared(&objects, &rust)?;
+        let shared = self.link_shared(&objects, &rust, linker, flags)?;
         let archive = self.link_static(&objects, &rust)?;
         install(prefix, &shared, &archive)
     }
@@ -173,11 +196,17 @@ impl Unit {
     }
 
     /// Links the shared library. Returns its path.
-    fn link_shared(&self, objects: &[PathBuf], rust: &Path) -> Result<PathBuf, String> {
+    fn link_shared(
+        &self,
+        objects: &[PathBuf],
+        rust: &Path,
+        linker: &Linker,
+        flags: &[String],
+    ) -> Result<PathBuf, String> {
         let library = self.directory.join(SONAME);
         let shared = SharedLibrary {
-            compiler: &self.compiler,
-            flags: &self.flags,
+            linker,
+            flags,
             objects,
             rust,
             soname: SONAME,
@@ -186,6 +215,16 @@ impl Unit {
         };
         shared.link(&library)?;
         Ok(library)
+    }
+
+    /// Compiles what older systems lack. Returns the object, which the static library must not
+    /// have: a program's own runtime may define the same names.
+    fn older_systems(&self) -> Result<PathBuf, String> {
+        let source = root().join("compat/leveldb/install/older_systems.cc");
+        let object = self.directory.join("older_systems.o");
+        let mut command = Command::new(&self.compiler);
+        run_shown(command.args(&self.flags).arg("-c").arg(source).arg("-o").arg(&object))?;
+        Ok(object)
     }
 
     /// Returns the path of a file of the compiler, if it has this file.

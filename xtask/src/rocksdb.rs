@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::arguments::Rocksdb;
 use crate::prefix::{File, build, install_link};
-use crate::shared_library::{SharedLibrary, locked_directory, told};
+use crate::shared_library::{Linker, SharedLibrary, locked_directory, told};
 use crate::step::{is_there, root};
 
 /// The version of RocksDB whose interface the library has.
@@ -40,7 +40,7 @@ pub(crate) fn run(own: &Rocksdb) -> Result<(), String> {
         Some(directory) => (directory.clone(), true),
         None => (build(RUST, &own.profile)?, own.profile == "dev"),
     };
-    linked(&own.prefix, &compiler, &built, keeps_symbols)
+    linked(&own.prefix, &Linker::of_machine(&compiler), &built, keeps_symbols)
 }
 
 /// Links the library for a release, and installs it below the prefix. Rust's half was built into
@@ -48,17 +48,17 @@ pub(crate) fn run(own: &Rocksdb) -> Result<(), String> {
 ///
 /// # Errors
 /// The linker fails, or a file cannot be written.
-pub(crate) fn make(prefix: &Path, compiler: &str, built: &Path) -> Result<(), String> {
-    linked(prefix, compiler, built, false)
+pub(crate) fn make(prefix: &Path, linker: &Linker, built: &Path) -> Result<(), String> {
+    linked(prefix, linker, built, false)
 }
 
-fn linked(prefix: &Path, compiler: &str, built: &Path, keeps_symbols: bool) -> Result<(), String> {
+fn linked(prefix: &Path, linker: &Linker, built: &Path, keeps_symbols: bool) -> Result<(), String> {
     let rust = built.join("libfoldb_rocksdb.a");
     let rust = rust.canonicalize().map_err(|error| told("read", &rust, error))?;
     let (directory, _lock) = locked_directory("rocksdb")?;
     let shared = directory.join(SONAME);
     let library = SharedLibrary {
-        compiler,
+        linker,
         flags: &[],
         objects: &[],
         rust: &rust,

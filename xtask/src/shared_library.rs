@@ -1,15 +1,43 @@
 //! A shared library that contains a static one of Rust, and exports what a version script lists.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::prefix::target_directory;
 
+/// What calls the linker.
+pub(crate) struct Linker {
+    /// A compiler with its first arguments.
+    pub command: Vec<OsString>,
+    /// Binds calls inside the library to its own functions.
+    pub binds: &'static str,
+    /// Libraries that the compiler does not add by itself: paths, or options such as `-lunwind`.
+    pub libraries: Vec<OsString>,
+}
+
+impl Linker {
+    /// A compiler of this machine. The library needs the glibc of the machine.
+    pub(crate) fn of_machine(compiler: &str) -> Linker {
+        Linker {
+            command: vec![compiler.into()],
+            binds: "-Wl,-Bsymbolic-functions",
+            libraries: Vec::new(),
+        }
+    }
+
+    /// zig, whose target names the oldest glibc with which the library runs.
+    pub(crate) fn of_zig(command: Vec<OsString>) -> Linker {
+        // zig refuses `-Bsymbolic-functions`. This one also binds data, of which only vtables and
+        // typeinfo are exported: they are compared by name.
+        Linker { command, binds: "-Wl,-Bsymbolic", libraries: Vec::new() }
+    }
+}
+
 /// What a shared library is linked from.
 pub(crate) struct SharedLibrary<'a> {
-    /// The compiler that links, and its flags.
-    pub compiler: &'a str,
+    pub linker: &'a Linker,
     pub flags: &'a [String],
     /// Objects beside those of Rust.
     pub objects: &'a [PathBuf],
@@ -29,14 +57,15 @@ impl SharedLibrary<'_> {
     /// # Errors
     /// The linker fails; also for a name that nothing defines.
     pub(crate) fn link(&self, to: &Path) -> Result<(), String> {
-        let mut command = Command::new(self.compiler);
+        let mut command = Command::new(&self.linker.command[0]);
+        command.args(&self.linker.command[1..]);
         command.args(self.flags).arg("-shared").arg("-o").arg(to);
         command.arg(format!("-Wl,-soname,{}", self.soname));
         command.arg(format!("-Wl,--version-script,{}", self.exports.display()));
         // Calls inside the library stay inside, also if the program loads libfoldb too.
-        command.args(["-Wl,-Bsymbolic-functions", "-Wl,--gc-sections"]).args(self.objects);
+        command.args([self.linker.binds, "-Wl,--gc-sections"]).args(self.objects);
         command.arg("-Wl,--whole-archive").arg(self.rust).arg("-Wl,--no-whole-archive");
-        command.args(["-lpthread", "-ldl", "-lm"]);
+        command.args(&self.linker.libraries).args(["-lpthread", "-ldl", "-lm"]);
         // The symbols of a release are six times as large as the library. A build with assertions
         // or a sanitizer keeps them for its backtraces.
         if !self.keeps_symbols {

@@ -1,13 +1,14 @@
 //! Builds the parts of a release.
 
-use std::fs;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::{fs, iter};
 
 use crate::dist::pack::Tree;
 use crate::dist::platform::{GLIBC, Part, Platform};
-use crate::dist::tools::with_tools;
+use crate::dist::tools::{python, with_tools};
 use crate::prefix::{File, target_directory};
-use crate::shared_library::told;
+use crate::shared_library::{Linker, told};
 use crate::step::{Step, root};
 use crate::{install, leveldb, rocksdb, version};
 
@@ -43,11 +44,14 @@ impl Build<'_> {
             Part::Libleveldb => {
                 let built = self.cargo(leveldb::RUST)?;
                 let compiler = self.platform.cxx.unwrap_or("c++").to_owned();
-                leveldb::make(&tree.directory, compiler, &built)?;
+                leveldb::make(&tree.directory, compiler, &built, self.linker()?)?;
             }
             _ => {
                 let built = self.cargo(rocksdb::RUST)?;
-                rocksdb::make(&tree.directory, self.platform.cc[0], &built)?;
+                // Rust's own programs have zig's unwinder too.
+                let mut linker = self.linker()?;
+                linker.libraries.push("-lunwind".into());
+                rocksdb::make(&tree.directory, &linker, &built)?;
             }
         }
         Ok(Made::Tree(tree))
@@ -100,6 +104,14 @@ impl Build<'_> {
         Ok(target_directory()?.join(target).join(directory))
     }
 
+    /// Returns zig, which links against the oldest glibc of the release.
+    fn linker(&self) -> Result<Linker, String> {
+        let target = self.platform.target.replace("-unknown-", "-");
+        let words = ["-m", "ziglang", "cc", "-target", &format!("{target}.{GLIBC}")];
+        let words = words.map(OsString::from);
+        Ok(Linker::of_zig(iter::once(python()?.into()).chain(words).collect()))
+    }
+
     /// Builds the wheel. `python/` is a workspace of its own, with its own profiles.
     fn wheel(&self) -> Result<PathBuf, String> {
         let step = Step::new("python/build --manylinux --locked --release --target");
@@ -116,7 +128,8 @@ fn jar(profile: &str) -> Result<PathBuf, String> {
     if jar.exists() {
         fs::remove_file(&jar).map_err(|error| told("remove", &jar, error))?;
     }
-    Step::new("cargo xtask streams --profile").with([profile, "build", "--all-platforms"]).run()?;
+    let step = with_tools(Step::new("cargo xtask streams --profile"))?;
+    step.with([profile, "build", "--all-platforms"]).run()?;
     if jar.exists() { Ok(jar) } else { Err(format!("there is no '{}'", jar.display())) }
 }
 

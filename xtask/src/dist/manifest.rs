@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::dist::build::Made;
-use crate::dist::platform::{PLATFORMS, Part, Platform};
+use crate::dist::platform::{GLIBC, PLATFORMS, Part, Platform};
 use crate::shared_library::told;
 use crate::step::{Step, root};
 use crate::version;
@@ -52,7 +52,7 @@ pub(super) struct Entry {
     commit: String,
     size: u64,
     checksum: String,
-    /// The oldest C library with which it runs.
+    /// The oldest C and C++ libraries with which it runs.
     needs: String,
     /// How it was tried.
     tried: String,
@@ -63,7 +63,7 @@ impl Entry {
     /// Looks at a file that was built and tried.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// It cannot be read, or needs a newer glibc than a release promises.
     pub(super) fn of(
         file: &Path,
         part: Part,
@@ -76,7 +76,7 @@ impl Entry {
         let printed = Step::new("sha256sum --").with([file]).answer("")?;
         let checksum = printed.split_whitespace().next().unwrap_or_default().to_owned();
         let needs = match made {
-            Made::Tree(tree) if platform.has_glibc() => oldest_glibc(&tree.directory)?,
+            Made::Tree(tree) if platform.has_glibc() => needs_of(&tree.directory)?,
             // zig links wheels against the glibc of their tag, which is in the file's name.
             Made::File(_) | Made::Tree(_) => "-".to_owned(),
         };
@@ -170,40 +170,53 @@ fn text(entries: &[Entry], missing: &[Missing]) -> String {
     format!("{HEAD}{lines}{never}{missing}")
 }
 
-/// Returns the newest version of glibc that a program or a shared library below a directory asks
+/// Returns which glibc and which libstdc++ the programs and shared libraries below a directory ask
 /// for.
-fn oldest_glibc(directory: &Path) -> Result<String, String> {
-    let mut versions = Vec::new();
+///
+/// # Errors
+/// They need a newer glibc than a release promises.
+fn needs_of(directory: &Path) -> Result<String, String> {
+    let mut imports = String::new();
     for part in ["bin", "lib"] {
         let Ok(entries) = fs::read_dir(directory.join(part)) else { continue };
         for path in entries.filter_map(Result::ok).map(|entry| entry.path()) {
             if path.is_file() && path.extension().is_none_or(|ending| ending != "a") {
-                versions.extend(glibc_of(&path)?);
+                imports += &versions_of(&path)?;
             }
         }
     }
-    let newest = versions.into_iter().max();
-    Ok(newest.map_or("-".to_owned(), |(major, minor)| format!("glibc {major}.{minor}")))
+    let glibc = newest(&imports, "GLIBC_");
+    if glibc > newest(&format!("GLIBC_{GLIBC}"), "GLIBC_") {
+        return Err(format!("it needs glibc {}, newer than {GLIBC}", dotted(&glibc)));
+    }
+    let cxx = newest(&imports, "GLIBCXX_");
+    let parts = [("glibc ", glibc), ("GLIBCXX_", cxx)];
+    let parts = parts.iter().filter(|(_, version)| !version.is_empty());
+    let words: Vec<String> =
+        parts.map(|(name, version)| format!("{name}{}", dotted(version))).collect();
+    Ok(if words.is_empty() { "-".to_owned() } else { words.join(", ") })
 }
 
-/// Returns the versions of glibc whose symbols a file imports.
-fn glibc_of(file: &Path) -> Result<Vec<(u32, u32)>, String> {
+/// Returns what readelf prints of the versions of symbols that a file imports.
+fn versions_of(file: &Path) -> Result<String, String> {
     let mut readelf = Command::new("readelf");
     readelf.args(["--version-info", "--wide"]).arg(file).current_dir(root());
     let output = readelf.output().map_err(|error| format!("cannot start readelf: {error}"))?;
-    Ok(versions_in(&String::from_utf8_lossy(&output.stdout)))
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-fn versions_in(text: &str) -> Vec<(u32, u32)> {
-    let number = |text: &str| {
-        let digits = text.split(|c: char| !c.is_ascii_digit()).next()?;
-        digits.parse::<u32>().ok()
+/// Returns the newest version in a text that stands behind this mark; no numbers if none does.
+fn newest(text: &str, mark: &str) -> Vec<u32> {
+    let version = |text: &str| -> Vec<u32> {
+        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        text[..end].split('.').map_while(|number| number.parse().ok()).collect()
     };
-    let version = |text: &str| {
-        let (major, rest) = text.split_once('.')?;
-        Some((number(major)?, number(rest)?))
-    };
-    text.split("GLIBC_").skip(1).filter_map(version).collect()
+    text.split(mark).skip(1).map(version).max().unwrap_or_default()
+}
+
+fn dotted(version: &[u32]) -> String {
+    let numbers: Vec<String> = version.iter().map(u32::to_string).collect();
+    numbers.join(".")
 }
 
 #[cfg(test)]
@@ -240,9 +253,23 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_symbol_says_which_glibc_is_needed() {
+    fn the_newest_symbol_says_what_a_file_needs() {
         let text = "0x0010: Name: GLIBC_2.2.5  Flags: none\n  Name: GLIBC_2.28\n Name: GLIBC_2.9 x";
-        assert_eq!(versions_in(text), [(2, 2), (2, 28), (2, 9)]);
-        assert_eq!(versions_in("Name: GLIBCXX_3.4.30 GLIBC_PRIVATE"), []);
+        assert_eq!(newest(text, "GLIBC_"), [2, 28]);
+        assert_eq!(newest(text, "GLIBCXX_"), []);
+        let text = "Name: GLIBCXX_3.4.9 Name: GLIBCXX_3.4.22 GLIBC_PRIVATE";
+        assert_eq!(newest(text, "GLIBC_"), []);
+        assert_eq!(dotted(&newest(text, "GLIBCXX_")), "3.4.22");
+    }
+
+    #[test]
+    fn a_program_of_this_machine_says_what_it_needs() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("bin")).unwrap();
+        fs::copy(std::env::current_exe().unwrap(), directory.path().join("bin/own")).unwrap();
+        // Here the machine's own linker made it, so it may be newer than a release may be.
+        let needs = needs_of(directory.path()).unwrap_or_else(|refusal| refusal);
+        let expected = if cfg!(target_env = "gnu") { "glibc 2." } else { "-" };
+        assert!(needs.contains(expected), "{needs}");
     }
 }

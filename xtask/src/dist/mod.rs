@@ -101,12 +101,15 @@ impl Release {
     fn add(&mut self, platform: &'static Platform) {
         println!("\n== {}", platform.target);
         let begin = Instant::now();
-        if let Err(why) = tools::install(platform) {
+        let installed = tools::install(platform);
+        self.times.push((format!("tools for {}", platform.target), begin.elapsed()));
+        if let Err(why) = installed {
             println!("xtask: {why}");
             self.missing.push(Missing::new(platform.target, "everything", &why));
             return;
         }
         for part in platform.parts {
+            let begin = Instant::now();
             match self.artifact(platform, *part) {
                 Ok(entry) => self.entries.push(entry),
                 Err(why) => {
@@ -114,8 +117,9 @@ impl Release {
                     self.missing.push(Missing::new(platform.target, part.name(), &why));
                 }
             }
+            let what = format!("{} for {}", part.name(), platform.target);
+            self.times.push((what, begin.elapsed()));
         }
-        self.times.push((platform.target.to_owned(), begin.elapsed()));
     }
 
     fn artifact(&self, platform: &'static Platform, part: Part) -> Result<Entry, String> {

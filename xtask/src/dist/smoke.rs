@@ -37,7 +37,7 @@ pub(super) fn tried(
         }
         Part::Wheel if platform.machine().is_none() => trial.wheel(file),
         Part::Wheel => trial.has("foldb/_foldb.abi3.so"),
-        Part::Jar => trial.has("foldb/native/linux-x86_64/libfoldb_jni.so"),
+        Part::Jar => trial.jar(),
     }
 }
 
@@ -156,6 +156,13 @@ impl Trial {
         expect(python.answer("")?.trim_end(), crate::version::PRESENT, "foldb.__version__")?;
         expect(&shell().with(["scan"]).with([&database]).answer("")?, COUNTS, "foldb scan")?;
         Ok("pip install, count, scan".to_owned())
+    }
+
+    /// Has a JVM load the library of this platform out of the jar, and open a store.
+    fn jar(&self) -> Result<String, String> {
+        self.has("foldb/native/linux-x86_64/libfoldb_jni.so")?;
+        Step::new("cargo xtask streams start").run()?;
+        Ok("java opens a store on x86_64 with glibc".to_owned())
     }
 
     /// Checks that a library is there. What loads it is not here.

@@ -3,10 +3,11 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::dist::platform::Platform;
+use crate::dist::platform::{Part, Platform};
 use crate::emulated::needs;
 use crate::prefix::target_directory;
 use crate::step::{Step, is_there};
+use crate::streams::native;
 
 /// What is installed from PyPI. zig links against any version of glibc.
 const FROM_PYPI: &str = "ziglang cargo-zigbuild";
@@ -20,6 +21,9 @@ pub(super) fn install(platform: &Platform) -> Result<(), String> {
         needs::install(machine)?;
     }
     needs::packages(platform.needs)?;
+    if platform.parts.contains(&Part::Jar) {
+        native::PLATFORMS.iter().try_for_each(|own| needs::standard_library(own.target))?;
+    }
     let tools = directory()?;
     if tools.join("bin/cargo-zigbuild").exists() {
         return Ok(());
@@ -41,6 +45,11 @@ pub(super) fn with_tools(step: Step) -> Result<Step, String> {
         path.push(present);
     }
     Ok(step.set("PATH", path))
+}
+
+/// Returns the Python that has zig as a module.
+pub(super) fn python() -> Result<PathBuf, String> {
+    Ok(directory()?.join("bin/python3"))
 }
 
 fn directory() -> Result<PathBuf, String> {

@@ -13,18 +13,24 @@ use crate::step::{Step, is_there, succeeds};
 /// What is missing, and which command installs it.
 pub(crate) fn install(machine: &Machine) -> Result<(), String> {
     packages(machine.needs)?;
-    let target = machine.target;
-    if !is_installed(target) {
-        let told = || format!("no standard library: 'rustup target add {target}' installs it");
-        Step::new("rustup target add").with([target]).run().map_err(|_| told())?;
-        if !is_installed(target) {
-            return Err(told());
-        }
-    }
+    standard_library(machine.target)?;
     match machine.starts {
         Starts::Wine => wine::prepare(),
         Starts::Natively | Starts::Qemu(_) => Ok(()),
     }
+}
+
+/// Installs Rust's standard library for a target.
+///
+/// # Errors
+/// rustup does not install it.
+pub(crate) fn standard_library(target: &str) -> Result<(), String> {
+    if is_installed(target) {
+        return Ok(());
+    }
+    let told = || format!("no standard library: 'rustup target add {target}' installs it");
+    Step::new("rustup target add").with([target]).run().map_err(|_| told())?;
+    if is_installed(target) { Ok(()) } else { Err(told()) }
 }
 
 /// A program or the path of a file, and the package of Debian that has it.

@@ -8,7 +8,7 @@
 mod jar;
 mod licences;
 mod matrix;
-mod native;
+pub(crate) mod native;
 mod start;
 
 use std::ffi::OsString;

@@ -29,7 +29,7 @@ const CRATE: &str = "-p foldb-jni --lib --crate-type cdylib";
 pub(crate) struct Platform {
     /// The name of its directory in the jar.
     pub name: &'static str,
-    target: &'static str,
+    pub target: &'static str,
     /// The machine number in the header of an ELF file.
     pub machine: u16,
     pub is_musl: bool,
