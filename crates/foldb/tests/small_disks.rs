@@ -7,8 +7,6 @@
 
 #![cfg(unix)]
 
-#![cfg(unix)]
-
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
