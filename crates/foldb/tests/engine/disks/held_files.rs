@@ -290,6 +290,8 @@ mod by_share_modes {
         let db = Db::open(&path, options()).unwrap();
         db.put("b", "2").unwrap();
         db.flush().unwrap();
+        // The log of what is flushed goes first.
+        db.wait_for_background().unwrap();
         db.put("c", "3").unwrap();
         let names = [named(&path, ".log"), named(&path, ".tbl")].concat();
         let held = [hold(&path, ".log", READ_AND_WRITE), hold(&path, ".tbl", READ_AND_WRITE)];
