@@ -6,7 +6,10 @@
 use std::fs::File;
 use std::hint::black_box;
 use std::io::Write;
+#[cfg(unix)]
 use std::os::unix::fs::FileExt;
+#[cfg(windows)]
+use std::os::windows::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -117,6 +120,22 @@ fn threads() {
     report("a sleep of 50 us", slept / 1e3, "us");
 }
 
+fn read_at(file: &File, buffer: &mut [u8], offset: u64) {
+    #[cfg(unix)]
+    let read = file.read_exact_at(buffer, offset);
+    #[cfg(windows)]
+    let read = file.seek_read(buffer, offset).map(|len| assert_eq!(len, buffer.len()));
+    read.expect("was written");
+}
+
+fn write_at(file: &File, buffer: &[u8], offset: u64) {
+    #[cfg(unix)]
+    let written = file.write_all_at(buffer, offset);
+    #[cfg(windows)]
+    let written = file.seek_write(buffer, offset).map(|len| assert_eq!(len, buffer.len()));
+    written.expect("the disk works");
+}
+
 fn files() -> std::io::Result<()> {
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("limits");
@@ -139,14 +158,14 @@ fn files() -> std::io::Result<()> {
         let read = nanos(reads, || {
             for _ in 0..reads {
                 let block = random.u64(..(256 << 20) / size as u64);
-                file.read_exact_at(&mut buffer, block * size as u64).expect("was written");
+                read_at(&file, &mut buffer, block * size as u64);
             }
         });
         report(&format!("pread of {} KiB from the page cache", size >> 10), read, "ns");
         let written = nanos(reads, || {
             for _ in 0..reads {
                 let block = random.u64(..(256 << 20) / size as u64);
-                file.write_all_at(&buffer, block * size as u64).expect("was written");
+                write_at(&file, &buffer, block * size as u64);
             }
         });
         report(&format!("pwrite of {} KiB to the page cache", size >> 10), written, "ns");
@@ -154,7 +173,7 @@ fn files() -> std::io::Result<()> {
     let syncs = 200;
     let synced = nanos(syncs, || {
         for block in 0..syncs as u64 {
-            file.write_all_at(&megabyte[..4096], block * 4096).expect("was written");
+            write_at(&file, &megabyte[..4096], block * 4096);
             file.sync_data().expect("the disk works");
         }
     });

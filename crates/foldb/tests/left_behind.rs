@@ -2,7 +2,10 @@
 //! made. It changes nothing that was there before.
 //!
 //! This is a program of its own: several tests start its executable again, under limits that a
-//! shell sets.
+//! shell sets. These limits, and the permissions, owners and links of other tests, are those of
+//! Unix.
+
+#![cfg(unix)]
 
 mod support;
 

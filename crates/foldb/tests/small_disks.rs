@@ -3,7 +3,7 @@
 //!
 //! `ci/small_disks.sh` makes small file systems of several kinds and names them in
 //! `FOLDB_SMALL_DISKS`; without it nothing is checked. The script finds the executable by its name,
-//! so this is a program of its own.
+//! so this is a program of its own. The script mounts disks as Linux does.
 
 #![cfg(unix)]
 

@@ -53,7 +53,7 @@ pub(crate) const MACHINES: [Machine; 7] = [
     },
     Machine {
         target: "x86_64-unknown-linux-musl",
-        ran: false,
+        ran: true,
         starts: Starts::Natively,
         linker: Some("rust-lld"),
         libraries: None,

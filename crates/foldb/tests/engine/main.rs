@@ -7,6 +7,7 @@
 
 mod api;
 mod examples;
+mod small_stacks;
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -17,15 +17,15 @@ use crate::support::{PATH, assert_error, options, reopen, text, watched};
 #[derive(Debug)]
 struct Holder {
     refuses: Operation,
-    name: &'static str,
+    name: String,
     holds: AtomicBool,
     refused: AtomicU64,
 }
 
 impl Holder {
-    fn of(name: &'static str, refuses: Operation) -> Arc<Holder> {
+    fn of(name: &str, refuses: Operation) -> Arc<Holder> {
         let (holds, refused) = (AtomicBool::new(false), AtomicU64::new(0));
-        Arc::new(Holder { refuses, name, holds, refused })
+        Arc::new(Holder { refuses, name: name.to_owned(), holds, refused })
     }
 
     /// Lets go. The holder must have been in the way.
@@ -37,7 +37,7 @@ impl Holder {
 
 impl Watch for Holder {
     fn before(&self, operation: Operation, path: &Path) -> io::Result<()> {
-        let is_held = operation == self.refuses && path.ends_with(self.name);
+        let is_held = operation == self.refuses && path.ends_with(&self.name);
         if !is_held || !self.holds.load(SeqCst) {
             return Ok(());
         }
@@ -143,6 +143,42 @@ fn a_program_that_holds_the_record_of_the_close_fails_one_write() {
     assert_eq!(text(&reopen(&fs).unwrap(), "b").as_deref(), Some("3"));
 }
 
+/// Returns the number of tables that the trees of a database have.
+fn tables_of(db: &Db) -> u64 {
+    db.stats().levels.iter().map(|level| level.tables).sum()
+}
+
+fn table_files(fs: &MemFs) -> Vec<String> {
+    let names = fs.list(PATH.as_ref()).unwrap().into_iter();
+    names.filter(|name| name.ends_with(".tbl")).collect()
+}
+
+#[test]
+fn a_replaced_table_that_a_program_holds_stays_until_a_later_open() {
+    let fs = MemFs::new();
+    let db = Db::open(PATH, options(&fs)).unwrap();
+    db.put("a", "1").unwrap();
+    db.flush().unwrap();
+    db.close().unwrap();
+    let [held] = &table_files(&fs)[..] else { panic!("{:?}", table_files(&fs)) };
+    let holder = Holder::of(held, Operation::Remove);
+    holder.holds.store(true, SeqCst);
+    let db = Db::open(PATH, beside(&fs, &holder)).unwrap();
+    db.put("a", "2").unwrap();
+    db.flush().unwrap();
+    db.compact(..).unwrap();
+    assert_eq!(tables_of(&db), 1);
+    db.close().unwrap();
+    assert!(table_files(&fs).contains(held), "no call removes what a program holds");
+    holder.let_go();
+    let db = reopen(&fs).unwrap();
+    assert_eq!(text(&db, "a").as_deref(), Some("2"));
+    let tables = tables_of(&db);
+    db.close().unwrap();
+    assert!(!table_files(&fs).contains(held), "no program holds it");
+    assert_eq!(table_files(&fs).len() as u64, tables);
+}
+
 /// Programs that hold files of a database on the disk, as virus scanners and copy tools do.
 #[cfg(windows)]
 mod by_share_modes {
@@ -155,6 +191,7 @@ mod by_share_modes {
     use foldb::repair::verify;
     use foldb::{Db, ErrorKind, Options};
 
+    use super::tables_of;
     use crate::support::{assert_error, text};
 
     /// Others may read and write the file.
@@ -168,14 +205,17 @@ mod by_share_modes {
 
     /// Holds the files of the directory whose name ends so.
     fn hold(path: &Path, ending: &str, shared: u32) -> Vec<File> {
-        let paths = read_dir(path).unwrap().map(|entry| entry.unwrap().path());
-        let is_meant = |path: &PathBuf| path.to_str().unwrap().ends_with(ending);
         let mut options = OpenOptions::new();
         options.read(true).share_mode(shared);
-        let held: Vec<File> =
-            paths.filter(is_meant).map(|path| options.open(path).unwrap()).collect();
-        assert!(!held.is_empty(), "there is no {ending}");
-        held
+        let paths = named(path, ending);
+        assert!(!paths.is_empty(), "there is no {ending}");
+        paths.iter().map(|path| options.open(path).unwrap()).collect()
+    }
+
+    /// Returns the files of the directory whose name ends so.
+    fn named(path: &Path, ending: &str) -> Vec<PathBuf> {
+        let paths = read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+        paths.filter(|path| path.to_str().unwrap().ends_with(ending)).collect()
     }
 
     /// Lets go after a while.
@@ -250,12 +290,16 @@ mod by_share_modes {
         let db = Db::open(&path, options()).unwrap();
         db.put("b", "2").unwrap();
         db.flush().unwrap();
+        // The log of what is flushed goes first.
+        db.wait_for_background().unwrap();
         db.put("c", "3").unwrap();
+        let names = [named(&path, ".log"), named(&path, ".tbl")].concat();
         let held = [hold(&path, ".log", READ_AND_WRITE), hold(&path, ".tbl", READ_AND_WRITE)];
         db.flush().unwrap();
         db.compact(..).unwrap();
         db.put("d", "4").unwrap();
         db.close().unwrap();
+        assert!(names.iter().all(|name| name.exists()), "no call removes what a program holds");
         drop(held);
         let db = Db::open(&path, options()).unwrap();
         for (key, value) in [("a", "1"), ("b", "2"), ("c", "3"), ("d", "4")] {
@@ -263,13 +307,13 @@ mod by_share_modes {
         }
         db.flush().unwrap();
         db.compact(..).unwrap();
+        // "d" comes after the keys of the last level, so its table stands beside theirs.
+        let tables = tables_of(&db);
         db.close().unwrap();
         // Until then Wine keeps the names of removed tables.
         drop(db);
         assert!(verify(&path, options()).unwrap().is_sound());
-        let tables = read_dir(&path).unwrap().filter(|entry| {
-            entry.as_ref().unwrap().path().extension().is_some_and(|ending| ending == "tbl")
-        });
-        assert_eq!(tables.count(), 1, "no program holds the replaced tables");
+        assert!(names.iter().all(|name| !name.exists()), "no program holds them");
+        assert_eq!(named(&path, ".tbl").len() as u64, tables, "a replaced table is left");
     }
 }

@@ -171,47 +171,60 @@ fn a_read_only_follower_goes_on_after_a_write_that_was_taken_back() {
     }
 }
 
+/// Which thread goes on, by what the calls of the other threads reach.
+#[derive(Default)]
+struct Turns {
+    is_armed: AtomicBool,
+    /// The flush holds the tree, so the checkpoint waits for it.
+    flushes: Option<Arc<Barrier>>,
+    /// The checkpoint has made its directory, and waits for the tree next.
+    copies: Option<Arc<Barrier>>,
+    has_begun: AtomicBool,
+    /// The checkpoint has noted the end of the log.
+    noted: Option<Arc<Barrier>>,
+}
+
+impl Watch for Turns {
+    fn before(&self, operation: Operation, path: &Path) -> io::Result<()> {
+        if !self.is_armed.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let is = |ending: &str| path.to_string_lossy().contains(ending);
+        match operation {
+            Operation::Write
+                if is("MANIFEST") && std::thread::current().name() == Some("flush") =>
+            {
+                self.flushes.as_ref().unwrap().wait();
+                self.copies.as_ref().unwrap().wait();
+                std::thread::sleep(Duration::from_millis(300));
+            }
+            Operation::CreateDir
+                if std::thread::current().name() == Some("copy")
+                    && !self.has_begun.swap(true, Ordering::Relaxed) =>
+            {
+                self.copies.as_ref().unwrap().wait();
+            }
+            Operation::Open if is(".log") && std::thread::current().name() == Some("copy") => {
+                self.noted.as_ref().unwrap().wait();
+                self.noted.as_ref().unwrap().wait();
+            }
+            Operation::SyncDir if std::thread::current().name() == Some("write") => {
+                self.noted.as_ref().unwrap().wait();
+                return Err(DirectoryLost { opened: path.to_owned(), now: None }.into());
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
 /// The checkpoint noted the end of the log while the write was there, and then found the frame
 /// damaged, or copied the write.
 #[test]
 fn a_checkpoint_has_no_write_that_was_taken_back() {
-    /// Which thread goes on, by what the calls of the other threads reach.
-    #[derive(Default)]
-    struct Turns {
-        is_armed: AtomicBool,
-        /// The flush holds the tree, so the checkpoint waits for it.
-        flushes: Option<Arc<Barrier>>,
-        /// The checkpoint has noted the end of the log.
-        noted: Option<Arc<Barrier>>,
-    }
-    impl Watch for Turns {
-        fn before(&self, operation: Operation, path: &Path) -> io::Result<()> {
-            if !self.is_armed.load(Ordering::Relaxed) {
-                return Ok(());
-            }
-            let is = |ending: &str| path.to_string_lossy().contains(ending);
-            match operation {
-                Operation::Write
-                    if is("MANIFEST") && std::thread::current().name() == Some("flush") =>
-                {
-                    self.flushes.as_ref().unwrap().wait();
-                    std::thread::sleep(Duration::from_millis(300));
-                }
-                Operation::Open if is(".log") && std::thread::current().name() == Some("copy") => {
-                    self.noted.as_ref().unwrap().wait();
-                    self.noted.as_ref().unwrap().wait();
-                }
-                Operation::SyncDir if std::thread::current().name() == Some("write") => {
-                    self.noted.as_ref().unwrap().wait();
-                    return Err(DirectoryLost { opened: path.to_owned(), now: None }.into());
-                }
-                _ => {}
-            }
-            Ok(())
-        }
-    }
-    let barrier = || Some(Arc::new(Barrier::new(2)));
-    let turns = Turns { flushes: barrier(), noted: barrier(), ..Turns::default() };
+    let barrier = |threads| Some(Arc::new(Barrier::new(threads)));
+    let turns =
+        Turns { flushes: barrier(2), copies: barrier(3), noted: barrier(2), ..Turns::default() };
     let (fs, disk) = (MemFs::new(), Arc::new(turns));
     let db = open_with(&fs, &disk);
     db.put("x", "1").unwrap();
@@ -221,6 +234,9 @@ fn a_checkpoint_has_no_write_that_was_taken_back() {
         start("flush").spawn_scoped(scope, || db.flush().unwrap()).unwrap();
         disk.flushes.as_ref().unwrap().wait();
         let copy = start("copy").spawn_scoped(scope, || db.checkpoint("copy")).unwrap();
+        // A write that came before the checkpoint waits for the tree would hold it up, and wait for
+        // it.
+        disk.copies.as_ref().unwrap().wait();
         std::thread::sleep(Duration::from_millis(100));
         let lost = start("write")
             .spawn_scoped(scope, || {

@@ -80,9 +80,27 @@ impl Crew {
     /// # Panics
     /// When one of them panicked or does not end.
     fn work_for(self, duration: Duration) {
+        self.work_until(duration, || true);
+    }
+
+    /// Lets the threads run for a duration, and then on until `is_enough`. On a slow machine the
+    /// duration alone may be too short for what a test is about.
+    ///
+    /// # Panics
+    /// When one of them panicked or does not end, or if it is never enough.
+    fn work_until(self, duration: Duration, is_enough: impl Fn() -> bool) {
         thread::sleep(duration);
+        let deadline = Instant::now() + PATIENCE;
+        let mut enough = is_enough();
+        // A thread that ends by itself has panicked.
+        while !enough && Instant::now() < deadline && !self.threads.iter().any(|t| t.is_finished())
+        {
+            thread::sleep(Duration::from_millis(10));
+            enough = is_enough();
+        }
         self.stop.store(true, Ordering::Relaxed);
         join_all(self.threads);
+        assert!(enough, "what the test is about did not happen");
     }
 }
 
@@ -137,10 +155,12 @@ fn two_keys_of_one_batch_are_never_seen_apart() {
         assert_eq!(ends[0], ends[1], "through an iterator");
         scans.fetch_add(1, Ordering::Relaxed);
     });
-    crew.work_for(DURATION);
-    assert!(looks.load(Ordering::Relaxed) > 100, "no reader looked");
+    crew.work_until(DURATION, || {
+        let stats = db.stats();
+        let looks = looks.load(Ordering::Relaxed);
+        looks > 100 && stats.flushes > 2 && stats.compactions > 0
+    });
     assert_eq!(count(&db, left), count(&db, right));
-    assert!(db.stats().flushes > 2 && db.stats().compactions > 0, "{:?}", db.stats());
 }
 
 /// H10: batches that delete everything and put twenty keys of one round. Whatever is flushed or
@@ -194,10 +214,11 @@ fn h10_a_range_delete_and_what_replaces_it_are_never_seen_apart() {
             assert!(values.iter().all(|value| *value == values[0]), "way {way}: {values:?}");
         });
     }
-    crew.work_for(DURATION);
+    crew.work_until(DURATION, || {
+        let stats = db.stats();
+        stats.flushes > 2 && stats.range_deletes > 100
+    });
     db.verify().unwrap();
-    let stats = db.stats();
-    assert!(stats.flushes > 2 && stats.range_deletes > 100, "{stats:?}");
 }
 
 #[test]
