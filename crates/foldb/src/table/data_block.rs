@@ -315,7 +315,9 @@ fn check_restarts(payload: &[u8]) -> Result<(u32, u32)> {
         return Err(wrong("length", "at least 8", payload.len() as u64));
     };
     let restarts = u32::from_le_bytes(count);
-    let Some(entries_end) = body.len().checked_sub(4 * restarts as usize) else {
+    // A count of corrupt bytes may be too large to multiply with 32 bits.
+    let len = (restarts as usize).checked_mul(4);
+    let Some(entries_end) = len.and_then(|len| body.len().checked_sub(len)) else {
         return Err(wrong("restart count", "what its length holds", u64::from(restarts)));
     };
     let mut least = 0;

@@ -39,9 +39,9 @@ impl Source<'_> {
     /// Draws a history and a way to fold it.
     pub(super) fn case(&self, rng: &mut Rng) -> Case {
         let count = match rng.u8(..16) {
-            0 => rng.usize(17..=LONGEST),
-            1..=3 => rng.usize(SHORT..=20),
-            _ => rng.usize(1..=SHORT),
+            0 => between(rng, 17, LONGEST),
+            1..=3 => between(rng, SHORT, 20),
+            _ => between(rng, 1, SHORT),
         };
         let results = if rng.u8(..4) == 0 { self.results(rng) } else { Results::default() };
         let has_results = !results.operands.is_empty();
@@ -64,15 +64,15 @@ impl Source<'_> {
 
     /// Folds operands, then results with results, until a limit of the operator may show.
     fn results(&self, rng: &mut Rng) -> Results {
-        let mut operands: Vec<_> = (0..rng.usize(2..=4)).map(|_| self.operand(rng)).collect();
+        let mut operands: Vec<_> = (0..between(rng, 2, 4)).map(|_| self.operand(rng)).collect();
         let fresh = operands.len();
         let mut bases = Vec::new();
         let doubles = rng.bool();
         let steps = if rng.u8(..8) == 0 { MOST_STEPS } else { 6 };
-        for _ in 0..rng.usize(1..=steps) {
+        for _ in 0..between(rng, 1, steps) {
             let newest = operands.len() - 1;
-            let older = if doubles { newest } else { rng.usize(..=newest) };
-            let newer = if doubles || rng.bool() { newest } else { rng.usize(..=newest) };
+            let older = if doubles { newest } else { between(rng, 0, newest) };
+            let newer = if doubles || rng.bool() { newest } else { between(rng, 0, newest) };
             let pair = [&operands[older], &operands[newer]];
             match self.folder.partial(&pair) {
                 (Partial::Operand, out) if self.takes(&out) => operands.push(out),
@@ -117,14 +117,24 @@ impl Source<'_> {
     }
 }
 
+/// Draws a number below `end`. With 32 bits too, a seed draws the same as with 64.
+pub(super) fn below(rng: &mut Rng, end: usize) -> usize {
+    rng.u64(..end as u64) as usize
+}
+
+/// Draws a number from `first` to `last`, alike.
+pub(super) fn between(rng: &mut Rng, first: usize, last: usize) -> usize {
+    rng.u64(first as u64..=last as u64) as usize
+}
+
 fn drawn_from(all: &[Vec<u8>], rng: &mut Rng) -> Option<Vec<u8>> {
-    (!all.is_empty()).then(|| all[rng.usize(..all.len())].clone())
+    (!all.is_empty()).then(|| all[below(rng, all.len())].clone())
 }
 
 /// Changes one byte.
 fn changed(given: &[u8], rng: &mut Rng) -> Vec<u8> {
     let mut changed = given.to_vec();
-    if let Some(byte) = (!given.is_empty()).then(|| &mut changed[rng.usize(..given.len())]) {
+    if let Some(byte) = (!given.is_empty()).then(|| &mut changed[below(rng, given.len())]) {
         *byte = if rng.bool() { rng.u8(..) } else { byte.wrapping_add(1) };
     }
     changed
@@ -136,11 +146,11 @@ fn generated(text: TextForm, rng: &mut Rng) -> Vec<u8> {
         // A number is one sample of stats, too.
         TextForm::U64 | TextForm::I64 | TextForm::Stats => number(rng).to_le_bytes().to_vec(),
         TextForm::F64 => {
-            [1e16, 1.0, -0.0, 0.1, f64::MAX, f64::INFINITY][rng.usize(..6)].to_le_bytes().to_vec()
+            [1e16, 1.0, -0.0, 0.1, f64::MAX, f64::INFINITY][below(rng, 6)].to_le_bytes().to_vec()
         }
         TextForm::Histogram => {
             let edges = [1e-320, -0.0, 0.1, 0.1001, -1e16, f64::MAX];
-            histogram::operand((0..rng.usize(..3)).map(|_| edges[rng.usize(..edges.len())]))
+            histogram::operand((0..below(rng, 3)).map(|_| edges[below(rng, edges.len())]))
         }
         TextForm::Top => top::operand([(rng.i64(-1..2), short(rng))]),
         form => {
@@ -154,10 +164,10 @@ fn number(rng: &mut Rng) -> u64 {
     match rng.u8(..4) {
         0 => rng.u64(..),
         1 => rng.u64(..20),
-        _ => [0, 1, u64::MAX, 1 << 63][rng.usize(..4)],
+        _ => [0, 1, u64::MAX, 1 << 63][below(rng, 4)],
     }
 }
 
 fn short(rng: &mut Rng) -> Vec<u8> {
-    (0..rng.usize(..4)).map(|_| b"ab+-,\0\xff"[rng.usize(..7)]).collect()
+    (0..below(rng, 4)).map(|_| b"ab+-,\0\xff"[below(rng, 7)]).collect()
 }

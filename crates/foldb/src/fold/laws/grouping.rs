@@ -14,6 +14,8 @@ use std::fmt::{self, Write};
 
 use fastrand::Rng;
 
+use crate::fold::laws::draw::between;
+
 /// How many records of a key the memtable folds at once.
 const SIXTEEN: usize = 16;
 
@@ -45,7 +47,7 @@ impl Grouping {
 
     /// Draws a grouping of this many operands.
     pub(super) fn drawn(count: usize, rng: &mut Rng) -> Grouping {
-        let cut = rng.usize(..=count);
+        let cut = between(rng, 0, count);
         let one = |piece: Piece| Grouping { batches: vec![vec![piece]] };
         match rng.u8(..7) {
             0 => Grouping { batches: vec![operands(0, cut), operands(cut, count)] },
@@ -75,7 +77,7 @@ impl Grouping {
         let mut flushes = Vec::new();
         let mut start = 0;
         while start < count {
-            let end = start + rng.usize(1..=count - start);
+            let end = start + between(rng, 1, count - start);
             let sixteens = (start..end).step_by(SIXTEEN).map(|first| {
                 let last = (first + SIXTEEN).min(end);
                 // A sixteen folds only when it is full.
