@@ -20,7 +20,7 @@ const TABLE_SIZE: u64 = 2 << 20;
 /// The manifest has number 1, and the tables have the numbers after it.
 const MANIFEST: u64 = 1;
 /// The longest key and the longest value. LevelDB counts their bytes in 32 bits.
-const MOST: usize = (1 << 32) - 1 - TAG_LEN;
+const MOST: usize = u32::MAX as usize - TAG_LEN;
 
 /// A database being written.
 #[derive(Debug)]

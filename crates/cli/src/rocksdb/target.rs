@@ -19,7 +19,7 @@ use crate::location::shown;
 /// Bytes that fill a table: RocksDB's default.
 const TABLE_SIZE: u64 = 64 << 20;
 /// The longest key and the longest value. RocksDB counts their bytes in 32 bits.
-const MOST: usize = (1 << 32) - 1 - TAG_LEN;
+const MOST: usize = u32::MAX as usize - TAG_LEN;
 
 /// The tables of a keyspace, being written.
 #[derive(Debug)]

@@ -190,7 +190,8 @@ impl Ledger {
     /// Returns the bytes that indexes and filters may use beside this many bytes of memtables.
     fn room(&self, memtables: usize) -> usize {
         let shares = &self.shares;
-        let fixed = shares.cache + shares.background + memtables;
+        let others = shares.cache.saturating_add(shares.background);
+        let fixed = others.saturating_add(memtables);
         shares.budget.saturating_sub(fixed).max(shares.tables)
     }
 

@@ -414,7 +414,8 @@ fn the_memory_of_transactions_is_told() {
     }
     let read = db.memory().transactions - before;
     // Small changes are told later. A read takes its key and a few words.
-    let least = indexed + 50_000 * (4 + 3 * size_of::<usize>()) - (64 << 10);
+    let each = 4 + 3 * size_of::<usize>() as u64;
+    let least = indexed + 50_000 * each - (64 << 10);
     assert!(read >= least, "{read} after {indexed}");
     drop(transaction);
     let after = db.memory().transactions;
