@@ -103,7 +103,7 @@ mod tests {
 
     /// As with RocksDB, a large cache or large write buffers raise the budget.
     #[test]
-    #[cfg(target_pointer_width = "64")]
+    #[cfg(target_pointer_width = "64")] // The buffers take 6 GiB.
     fn sizes_that_are_given_raise_an_automatic_budget() {
         let large_cache = shares(|o| o.block_cache_size = 1 << 30);
         assert_eq!(large_cache.cache, 1 << 30);

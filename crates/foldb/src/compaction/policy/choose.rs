@@ -127,10 +127,8 @@ impl Policy {
         }
         if let Some(shortage) = &signals.shortage {
             let freeing = shortage::freeing(&picker, shortage).map(|pick| (Urgency::Idle, pick));
-            let urgent = || {
-                let (urgency, pick) = self.most_urgent(&picker)?;
-                Some((Urgency::Needed(urgency), pick))
-            };
+            let needed = |(urgency, pick)| (Urgency::Needed(urgency), pick);
+            let urgent = || self.most_urgent(&picker).map(needed);
             let job = freeing.or_else(urgent);
             let verdict = job.map_or(Verdict::Rest, |(urgency, pick)| Verdict::Run(urgency, pick));
             return Decision { verdict, prices: Vec::new() };

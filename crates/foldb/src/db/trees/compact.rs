@@ -360,11 +360,14 @@ impl Tree {
         }
     }
 
-    /// Forgets which jobs gave no space back.
+    /// Forgets which jobs gave no space back, unless a job runs or is paused: it may give some.
     ///
     /// # Errors
     /// `NoSpace` if there were any. A later attempt may find that something has changed.
     fn begin_trials_anew(&mut self) -> Result<()> {
+        if self.keyspaces.values().any(|own| !own.running.is_empty()) {
+            return Ok(());
+        }
         let mut has_tried = false;
         for own in self.keyspaces.values_mut() {
             has_tried |= !std::mem::take(&mut own.fruitless).is_empty();
@@ -395,5 +398,40 @@ impl Tree {
             debug_assert!(checked.is_ok() || keyspace.has_failed());
             own.running.push(job.clone());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use foldb_env::{Env, MemFs};
+
+    use crate::compaction::policy::CutRange;
+    use crate::{Db, ErrorKind, Options};
+
+    /// A worker that found no new job failed, and a paused job then never gave its space back.
+    #[test]
+    fn trials_begin_anew_only_when_no_job_is_left() {
+        let options = Options {
+            create_if_missing: true,
+            level0_compaction_trigger: 2,
+            env: Env::in_memory(MemFs::new()),
+            ..Options::default()
+        };
+        let db = Db::open("db", options).unwrap();
+        for _ in 0..2 {
+            db.put("a", "1").unwrap();
+            db.flush().unwrap();
+        }
+        let core = db.core();
+        let mut job = core.begin_job().unwrap();
+        assert!(job.is_some(), "two tables of one key are to be merged");
+        for own in core.lock_tree().keyspaces.values_mut() {
+            own.fruitless.push(CutRange::ALL);
+        }
+        core.lock_tree().begin_trials_anew().unwrap();
+        core.end_job(&mut job);
+        let error = core.lock_tree().begin_trials_anew().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NoSpace);
+        core.lock_tree().begin_trials_anew().unwrap();
     }
 }

@@ -92,12 +92,13 @@ impl Core {
 
     /// Returns whether a collection is due in the background.
     pub(crate) fn is_gc_due(&self) -> bool {
-        let bound = self.gc_bound(self.settings.segments.max_dead_fraction);
         self.collects_by_itself()
             && self.keyspaces.all().iter().any(|keyspace| {
                 // The background does no work for a keyspace whose comparator failed.
                 !keyspace.has_failed() && !keyspace.gc_backoff.is_settled() && {
                     let version = Arc::clone(&keyspace.view.load().version);
+                    // The bound asks the system for the free space.
+                    let bound = self.gc_bound(self.settings.segments.max_dead_fraction);
                     !pick(candidates(keyspace, &version), bound).is_empty()
                 }
             })
