@@ -102,7 +102,7 @@ impl Policy {
             damage::choose(self, tree, signals, cmp)
         };
         if let (Some(shortage), Verdict::Run(_, pick)) = (&signals.shortage, &decision.verdict)
-            && !shortage.allows(pick, cmp)
+            && !shortage.trials.allow(pick, cmp)
         {
             decision.verdict = Verdict::Rest;
         }

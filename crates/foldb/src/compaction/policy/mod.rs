@@ -53,7 +53,7 @@ pub(crate) use decision::{JobKind, OutputRun, Pick};
 pub(crate) use reads::BYTES_PER_GONE;
 pub(crate) use settings::Policy;
 pub(crate) use shape::{CutRange, Damage, RunShape, RunningJob, TableShape, TreeShape};
-pub(crate) use shortage::Shortage;
+pub(crate) use shortage::{Shortage, Trials};
 
 use decision::{Need, Picker};
 use settings::LevelKind;

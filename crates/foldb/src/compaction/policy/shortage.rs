@@ -1,43 +1,86 @@
 //! Compaction on a full disk: the slices that drop the most come first.
 //!
 //! ```text
-//! other runs   -----------   ------ -----          deletes, and what was written again
-//! largest run  |  t0  |  t1  |  t2  |  t3  |       a slice is about as large as the room
+//! newer runs   -----------   ------ -----          deletes, and what was written again
+//! one run      |  t0  |  t1  |  t2  |  t3  |       a slice is about as large as the room
+//! older runs   -------------------------           what the slice must move, too
 //! ```
 //!
-//! The policy only estimates what is dead. The database measures it: it drops a slice that takes
-//! more space than it gives back, and names its range here ([`Shortage::fruitless`]). The policy
-//! then tries the next best. When it finds none, the worker fails for want of space. It begins
-//! anew a second later: a snapshot may be gone by then, or entries may have expired.
+//! A file goes only when a slice covers all of it, so each run is cut along its own tables in turn.
+//! The largest run alone would not do: it may have no dead bytes, as in
+//! `L0: 3[a-f live] 2[a-z deletes] 1[m-t dead]`.
 //!
-//! Invariant: between two failures no range is tried twice, and at most [`MOST_TRIALS`] are tried,
-//! unless the tree changes.
+//! The policy only estimates what is dead. The database measures it: it drops a slice that takes
+//! more space than it gives back, and notes its range ([`Trials`]). The policy then tries the next
+//! best. After [`MOST_TRIALS`], or when it finds none, the worker fails for want of space. A second
+//! later it tries others. When all were tried, it begins anew: entries may have expired by then.
+//!
+//! Invariant: no range is tried twice until all were tried, or until the tree or the snapshots
+//! change.
 
 use crate::compaction::policy::decision::{Pick, Picker, Reason};
 use crate::compaction::policy::rest::to_bottom;
-use crate::compaction::policy::shape::CutRange;
-use crate::compaction::policy::slices::{Cells, Slice};
+use crate::compaction::policy::shape::{CutRange, Key, RunShape, TableShape};
+use crate::compaction::policy::slices::{Cells, MOST_CELLS};
 use crate::key::Comparator;
 use crate::settings::CompactionPreset;
 
-/// Each trial writes up to the room and drops it again.
+/// Trials between two failures. Each writes up to the room and drops it again.
 const MOST_TRIALS: usize = 16;
+/// Ranges that are remembered. Each candidate is compared with all of them.
+const MOST_REMEMBERED: usize = 1024;
+/// Tables that a decision compares with the runs that it cuts. They bound its time.
+const MOST_COMPARED: usize = 64 * MOST_CELLS;
+
+/// The ranges of one tree whose compaction just gave no space back on a full disk.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Trials {
+    fruitless: Vec<CutRange>,
+    /// How many of them were tried before the last failure.
+    earlier: usize,
+}
+
+impl Trials {
+    /// Notes that the compaction of a range gives no space back.
+    pub(crate) fn note(&mut self, range: CutRange) {
+        self.fruitless.push(range);
+    }
+
+    /// Returns whether nothing was tried.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.fruitless.is_empty()
+    }
+
+    /// Forgets all, because a compaction may give space back now.
+    pub(crate) fn clear(&mut self) {
+        *self = Trials::default();
+    }
+
+    /// Lets the next trials begin. They are of other ranges, unless all were tried. Returns whether
+    /// anything was tried.
+    pub(crate) fn begin_next(&mut self) -> bool {
+        let tried = self.fruitless.len();
+        if tried - self.earlier >= MOST_TRIALS && tried < MOST_REMEMBERED {
+            self.earlier = tried;
+        } else {
+            self.clear();
+        }
+        tried > 0
+    }
+
+    /// Returns whether a job may give space back. No range around a fruitless one does.
+    pub(super) fn allow(&self, pick: &Pick, cmp: &dyn Comparator) -> bool {
+        let is_around = |tried: &CutRange| pick.range.clipped(tried, cmp) == *tried;
+        self.fruitless.len() - self.earlier < MOST_TRIALS && !self.fruitless.iter().any(is_around)
+    }
+}
 
 /// What the policy knows of a full disk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shortage<'a> {
     /// Bytes that one slice of a compaction may write.
     pub room: u64,
-    /// Ranges whose compaction just gave no space back.
-    pub fruitless: &'a [CutRange],
-}
-
-impl Shortage<'_> {
-    /// Returns whether a job may give space back. No range around a fruitless one does.
-    pub(super) fn allows(&self, pick: &Pick, cmp: &dyn Comparator) -> bool {
-        let is_around = |tried: &CutRange| pick.range.clipped(tried, cmp) == *tried;
-        self.fruitless.len() < MOST_TRIALS && !self.fruitless.iter().any(is_around)
-    }
+    pub trials: &'a Trials,
 }
 
 /// Returns the job that promises the most space for the bytes that it moves.
@@ -45,24 +88,68 @@ pub(super) fn freeing(picker: &Picker, shortage: &Shortage<'_>) -> Option<Pick> 
     if picker.policy.preset != CompactionPreset::LazyLeveled {
         return None;
     }
-    let runs = || picker.tree.levels.iter().flatten();
-    let largest = runs().max_by_key(|run| run.bytes()).filter(|_| runs().count() > 1)?;
-    let others = runs().filter(|run| run.id != largest.id);
-    let cells = Cells::new(picker, &largest.tables, others);
+    let runs: Vec<&RunShape> = picker.tree.levels.iter().flatten().collect();
     let bytes = shortage.room.min(picker.policy.slice_bytes());
-    let mut slices: Vec<Slice> = cells.slices(bytes).collect();
-    let share = |slice: &Slice| dead_share(picker, slice);
-    slices.sort_by(|a, b| share(b).total_cmp(&share(a)));
+    let mut candidates = Vec::new();
+    for run in run_indexes(&runs) {
+        add_slices(picker, &runs, run, bytes, &mut candidates);
+    }
+    candidates.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     let last = picker.policy.num_levels - 1;
-    slices.iter().find_map(|slice| {
-        let pick = picker.decide(&to_bottom(picker, last, &cells.range(slice), Reason::Rest))?;
-        shortage.allows(&pick, picker.cmp).then_some(pick)
+    candidates.iter().find_map(|(_, range)| {
+        let pick = picker.decide(&to_bottom(picker, last, range, Reason::Rest))?;
+        shortage.trials.allow(&pick, picker.cmp).then_some(pick)
     })
 }
 
-/// Estimates the share of a slice that is dead. Other runs hide at most what lies in the largest.
-fn dead_share(picker: &Picker, slice: &Slice) -> f64 {
+/// Returns the runs to cut, the largest first: as many as a decision has time for.
+fn run_indexes(runs: &[&RunShape]) -> Vec<usize> {
+    let tables: usize = runs.iter().map(|run| run.tables.len()).sum();
+    let mut indexes: Vec<usize> = (0..runs.len()).collect();
+    indexes.sort_by_key(|&run| std::cmp::Reverse(runs[run].bytes()));
+    indexes.truncate((MOST_COMPARED / tables.max(1)).max(1));
+    indexes
+}
+
+/// Adds the slices of a run that have newer data over them, each with the share of its bytes that
+/// is dead by estimate.
+fn add_slices(
+    picker: &Picker,
+    runs: &[&RunShape],
+    index: usize,
+    bytes: u64,
+    candidates: &mut Vec<(f64, CutRange)>,
+) {
+    let base = &runs[index].tables;
+    let Some(keys) = keys_of(base, runs, picker.cmp) else { return };
+    // Tables beside the run would count as if they lay over its ends.
+    let over = |others: &[&RunShape]| {
+        let inside = others.iter().map(|run| run.tables_in(&keys, picker.cmp));
+        Cells::under_parts(picker, base, inside)
+    };
+    let (newer, older) = (over(&runs[..index]), over(&runs[index + 1..]));
     let learned = picker.tree.dead_share.clamp(0.0, 1.0);
-    let hidden = (slice.above as f64 * (1.0 + learned) / 2.0).min(slice.below as f64);
-    (hidden + slice.doomed as f64) / ((slice.above + slice.below) as f64).max(1.0)
+    for slice in newer.slices(bytes) {
+        // Newer bytes hide at most what lies below them.
+        let hidden = slice.above as f64 * (1.0 + learned) / 2.0 + slice.doomed as f64;
+        let moved = slice.below + slice.above + older.same(&slice).above;
+        let share = hidden.min(slice.below as f64) / (moved as f64).max(1.0);
+        candidates.push((share, newer.range(&slice).clipped(&keys, picker.cmp)));
+    }
+}
+
+/// Returns the keys from a run's first one to the next cut after its last one.
+fn keys_of(base: &[TableShape], runs: &[&RunShape], cmp: &dyn Comparator) -> Option<CutRange> {
+    let (first, last) = (base.first()?, base.last()?);
+    let mut hi: Option<&Key> = None;
+    for run in runs {
+        let next = run.tables.partition_point(|table| !last.ends_before(&table.lo, cmp));
+        let begin = run.tables.get(next).map(|table| &table.lo);
+        if let Some(begin) = begin
+            && hi.is_none_or(|hi| cmp.compare(begin, hi).is_lt())
+        {
+            hi = Some(begin);
+        }
+    }
+    Some(CutRange { lo: Some(first.lo.clone()), hi: hi.cloned() })
 }

@@ -76,8 +76,17 @@ impl Cells {
         base: &[TableShape],
         newer: impl IntoIterator<Item = &'a RunShape>,
     ) -> Cells {
+        Cells::under_parts(picker, base, newer.into_iter().map(|run| &run.tables[..]))
+    }
+
+    /// Lays these tables of other runs over the base.
+    pub(super) fn under_parts<'a>(
+        picker: &Picker,
+        base: &[TableShape],
+        others: impl IntoIterator<Item = &'a [TableShape]>,
+    ) -> Cells {
         let together = base.len().div_ceil(picker.policy.most_cells);
-        Cells::of_groups(picker, base, together.max(1), newer)
+        Cells::of_groups(picker, base, together.max(1), others)
     }
 
     /// Lays the newer runs over the base, with a cell for each of its tables.
@@ -86,14 +95,14 @@ impl Cells {
         base: &[TableShape],
         newer: impl IntoIterator<Item = &'a RunShape>,
     ) -> Cells {
-        Cells::of_groups(picker, base, 1, newer)
+        Cells::of_groups(picker, base, 1, newer.into_iter().map(|run| &run.tables[..]))
     }
 
     fn of_groups<'a>(
         picker: &Picker,
         base: &[TableShape],
         together: usize,
-        newer: impl IntoIterator<Item = &'a RunShape>,
+        newer: impl IntoIterator<Item = &'a [TableShape]>,
     ) -> Cells {
         let mut cells: Vec<Cell> = base
             .chunks(together)
@@ -111,9 +120,9 @@ impl Cells {
         let bytes: u64 = base.iter().map(|table| table.bytes).sum();
         let entry_bytes = bytes as f64 / (entries as f64).max(1.0);
         let mut grid = Cells { cells, entry_bytes };
-        for run in newer {
+        for tables in newer {
             let mut counted = None;
-            for table in &run.tables {
+            for table in tables {
                 grid.lay(picker, table, &mut counted);
             }
         }
@@ -184,6 +193,11 @@ impl Cells {
             lo: self.cells[slice.cells.start].lo.clone(),
             hi: self.cells.get(slice.cells.end).and_then(|cell| cell.lo.clone()),
         }
+    }
+
+    /// Returns the slice of the same cells as one of other runs over the same base.
+    pub(super) fn same(&self, slice: &Slice) -> Slice {
+        self.slice(slice.cells.clone())
     }
 
     /// Returns the slice that these cells form.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::compaction::job::Job;
-use crate::compaction::policy::{CutRange, DeadShare};
+use crate::compaction::policy::{DeadShare, Trials};
 use crate::db::state::damage::DamagedPart;
 use crate::db::state::keyspace::KeyspaceState;
 use crate::fold::stamp::{Moment, NEVER};
@@ -107,8 +107,8 @@ pub(crate) struct KeyspaceTree {
     pub(crate) dead_share: DeadShare,
     /// Whether the policy picked nothing at the last check, and nothing has changed since.
     pub(crate) settled: bool,
-    /// Ranges whose compaction just gave no space back on a full disk.
-    pub(crate) fruitless: Vec<CutRange>,
+    /// What was tried on a full disk and gave no space back.
+    pub(crate) trials: Trials,
     /// The last time up to which the policy knows what has expired.
     expired_through: Moment,
 }
@@ -128,7 +128,7 @@ impl KeyspaceTree {
             flushed_through,
             dead_share,
             settled,
-            fruitless: Vec::new(),
+            trials: Trials::default(),
             expired_through,
         }
     }

@@ -38,6 +38,7 @@ use crate::db::throttle::room::begin_log_after_close;
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::Event;
 use crate::files::{empty_reserve, make_reserve};
+use crate::settings::WriteBuffers;
 
 /// The part of the database's bytes that the reserve takes.
 const PART: u64 = 8;
@@ -372,6 +373,12 @@ impl Core {
         let more = if self.reserve.is_open() { MORE_SEALED } else { 0 };
         self.settings.write_buffers.most + more
     }
+}
+
+/// Returns how many bytes of memtables an open on a full disk takes from the logs. That is twice
+/// what one process may have sealed there, because kills may follow each other.
+pub(crate) fn replayed_bytes_on_full_disk(buffers: &WriteBuffers) -> usize {
+    buffers.size.saturating_mul(2 * (buffers.most + MORE_SEALED))
 }
 
 /// Keeps the part of an open reserve that deletes leave, or as much of it as the disk has. The

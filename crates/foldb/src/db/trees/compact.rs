@@ -92,7 +92,7 @@ impl Core {
         let asks = Asks { for_reads: true, is_idle: as_idle, room };
         let claim = self.pick(&mut tree, asks).or_else(|| self.pick_revealing(&tree, is_idle));
         if claim.is_none() && room.is_some() {
-            tree.begin_trials_anew()?;
+            tree.begin_next_trials()?;
         }
         debug_assert!(
             claim.is_some() || room.is_some() || self.stopped_for_nothing(&tree).is_none(),
@@ -356,21 +356,21 @@ impl Tree {
     /// Notes that a job gives no space back. The policy tries other ranges.
     fn note_fruitless(&mut self, claim: &Claim) {
         if let Some(own) = self.keyspaces.get_mut(&claim.keyspace.id) {
-            own.fruitless.push(cuts_of(&claim.job.range));
+            own.trials.note(cuts_of(&claim.job.range));
         }
     }
 
-    /// Forgets which jobs gave no space back, unless a job runs or is paused: it may give some.
+    /// Lets other jobs be tried next, unless a job runs or is paused: it may give space back.
     ///
     /// # Errors
-    /// `NoSpace` if there were any. A later attempt may find that something has changed.
-    fn begin_trials_anew(&mut self) -> Result<()> {
+    /// `NoSpace` if any were tried. Others, or the same ones, may give space back a little later.
+    fn begin_next_trials(&mut self) -> Result<()> {
         if self.keyspaces.values().any(|own| !own.running.is_empty()) {
             return Ok(());
         }
         let mut has_tried = false;
         for own in self.keyspaces.values_mut() {
-            has_tried |= !std::mem::take(&mut own.fruitless).is_empty();
+            has_tried |= own.trials.begin_next();
         }
         let reason = "the disk is full, and no compaction gives space back";
         if has_tried { Err(Error::new(ErrorKind::NoSpace, reason)) } else { Ok(()) }
@@ -410,7 +410,7 @@ mod tests {
 
     /// A worker that found no new job failed, and a paused job then never gave its space back.
     #[test]
-    fn trials_begin_anew_only_when_no_job_is_left() {
+    fn other_jobs_are_tried_only_when_no_job_is_left() {
         let options = Options {
             create_if_missing: true,
             level0_compaction_trigger: 2,
@@ -426,12 +426,12 @@ mod tests {
         let mut job = core.begin_job().unwrap();
         assert!(job.is_some(), "two tables of one key are to be merged");
         for own in core.lock_tree().keyspaces.values_mut() {
-            own.fruitless.push(CutRange::ALL);
+            own.trials.note(CutRange::ALL);
         }
-        core.lock_tree().begin_trials_anew().unwrap();
+        core.lock_tree().begin_next_trials().unwrap();
         core.end_job(&mut job);
-        let error = core.lock_tree().begin_trials_anew().unwrap_err();
+        let error = core.lock_tree().begin_next_trials().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NoSpace);
-        core.lock_tree().begin_trials_anew().unwrap();
+        core.lock_tree().begin_next_trials().unwrap();
     }
 }

@@ -109,7 +109,7 @@ fn note_changes(core: &Core, tree: &mut Tree, edit: &Edit, replaced: &[Arc<Versi
             }
         }
         own.settled = false;
-        own.fruitless.clear();
+        own.trials.clear();
         core.background.rest.note_news();
         old.mark_obsolete_files(&own.version);
         own.keyspace.growing.remove_obsolete();

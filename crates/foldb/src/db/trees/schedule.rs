@@ -116,7 +116,10 @@ impl Core {
         // The order matters: a snapshot that is released after `refold` listed it is noticed at the
         // next pick.
         if self.snapshots.take_released() {
-            tree.keyspaces.values_mut().for_each(|own| own.settled = false);
+            for own in tree.keyspaces.values_mut() {
+                own.settled = false;
+                own.trials.clear();
+            }
         }
         let refold = self.refold();
         if let Some(through) = refold.expired_through {
@@ -328,7 +331,7 @@ impl KeyspaceTree {
     /// Returns the job that the policy chooses, and records the prices that the policy sets.
     fn choose(&self, refold: &Refold, losses: Vec<Loss>, asks: Asks) -> Option<Choice> {
         let jobs = self.running_jobs();
-        let shortage = asks.room.map(|room| Shortage { room, fruitless: &self.fruitless });
+        let shortage = asks.room.map(|room| Shortage { room, trials: &self.trials });
         let Asks { is_idle, .. } = asks;
         let signals = Signals { jobs: &jobs, caller: None, losses: &losses, is_idle, shortage };
         let decision = self.ask(|policy, comparator| {

@@ -258,7 +258,7 @@ impl Core {
             let rest = Asks { for_reads: false, is_idle: is_idle || room.is_some(), room };
             let is_idle = tree.keyspaces.values().all(|own| own.running.is_empty());
             let is_compacted = is_idle
-                && tree.keyspaces.values().all(|own| own.fruitless.is_empty())
+                && tree.keyspaces.values().all(|own| own.trials.is_empty())
                 && (core.settings.disable_auto_compactions
                     || (core.pick(&mut tree, rest).is_none()
                         && core.pick_revealing(&tree, false).is_none()));

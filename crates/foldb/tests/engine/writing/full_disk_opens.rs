@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use foldb::env::mem::{Fault, Operation};
 use foldb::env::{Env, FileSystem, MemFs};
 use foldb::feed::{Change, Position, UpdateOp};
 use foldb::repair::verify;
@@ -105,6 +106,41 @@ fn deletes_hold_after_a_log_that_replay_refused() {
         let left: Vec<_> = (1..lost - 1).map(|n| key(n).into_bytes()).collect();
         assert!(keys == left, "{name}: {} keys, not {}", keys.len(), left.len());
     }
+}
+
+/// More memtables may be sealed on a full disk than at other times, and their logs were more than
+/// an open took into memory: it needed tables, and failed.
+#[test]
+fn a_full_disk_opens_with_all_memtables_that_it_may_have_sealed() {
+    let no_tables = || {
+        let fault = Fault::on(Operation::Write).path(".tbl").forever();
+        fault.kind(std::io::ErrorKind::StorageFull)
+    };
+    let small = |fs: &MemFs| Options { write_buffer_size: 256 << 10, ..options(fs) };
+    let fs = small_disk();
+    let db = Db::open(PATH, small(&fs)).unwrap();
+    let mut count = 0;
+    while db.put(key(count), value(count)).is_ok() {
+        count += 1;
+    }
+    fs.inject(no_tables());
+    let mut deleted = 0;
+    while deleted < count && db.delete(key(deleted)).is_ok() {
+        deleted += 1;
+    }
+    assert!(logs(&fs).len() > 16, "{} logs of {deleted} deletes", logs(&fs).len());
+    let image = fs.kill();
+    drop(db);
+    image.set_capacity(Some(DISK));
+    image.inject(no_tables());
+    let db = Db::open(PATH, small(&image)).unwrap();
+    let first = db.iter().unwrap().next().map(|entry| entry.unwrap().0.to_vec());
+    assert_eq!(first, (deleted < count).then(|| key(deleted).into_bytes()));
+    image.clear_faults();
+    for n in deleted..count {
+        db.delete(key(n)).unwrap_or_else(|error| panic!("delete {n} of {count}: {error}"));
+    }
+    assert!(db.is_empty().unwrap());
 }
 
 /// The open copied the logs for the feed before it had taken their writes over, and a full disk had

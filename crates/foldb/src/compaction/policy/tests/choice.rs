@@ -6,7 +6,7 @@ use crate::compaction::policy::choose::Decision;
 use crate::compaction::policy::tests::drawing::Drawing;
 use crate::compaction::policy::tests::policy;
 use crate::compaction::policy::{
-    CutRange, Loss, Policy, ReadJob, Shortage, Signals, Urgency, Verdict,
+    CutRange, Loss, Policy, ReadJob, Shortage, Signals, Trials, Urgency, Verdict,
 };
 use crate::key::BytewiseComparator;
 use crate::settings::CompactionPreset;
@@ -101,15 +101,22 @@ fn the_trees_own_need_comes_before_reads_and_a_caller_before_all() {
 
 /// The picks on a full disk, each of which turns out to give no space back.
 fn trials(drawn: &(Policy, Drawing), most: usize) -> Vec<CutRange> {
-    let mut fruitless = Vec::new();
-    while fruitless.len() < most {
-        let shortage = Some(Shortage { room: 32 << 20, fruitless: &fruitless });
-        let decision = choose(drawn, Signals { shortage, is_idle: true, ..Signals::default() });
-        let Verdict::Run(_, pick) = decision.verdict else { break };
-        assert!(!fruitless.contains(&pick.range), "{:?} was tried", pick.range);
-        fruitless.push(pick.range);
+    let (mut trials, mut tried) = (Trials::default(), Vec::new());
+    while tried.len() < most {
+        let Some(range) = trial(drawn, &trials) else { break };
+        assert!(!tried.contains(&range), "{range:?} was tried");
+        trials.note(range.clone());
+        tried.push(range);
     }
-    fruitless
+    tried
+}
+
+/// The range that a full disk lets compact next.
+fn trial(drawn: &(Policy, Drawing), trials: &Trials) -> Option<CutRange> {
+    let shortage = Some(Shortage { room: 32 << 20, trials });
+    let decision = choose(drawn, Signals { shortage, is_idle: true, ..Signals::default() });
+    let Verdict::Run(_, pick) = decision.verdict else { return None };
+    Some(pick.range)
 }
 
 #[test]
@@ -124,6 +131,35 @@ fn on_a_full_disk_the_range_with_the_most_dead_bytes_comes_first_and_none_comes_
 fn on_a_full_disk_a_tree_without_a_last_level_has_slices_too() {
     let drawn = tree(&["L0: 2[a-z 1 d90] 1[a-f 64, g-l 64, m-z 64]"]);
     assert!(trials(&drawn, 2).iter().all(|range| *range != CutRange::ALL));
+}
+
+/// The largest run was cut alone. It was newer than the deletes and had no dead bytes, and four
+/// ranges of it were tried for good.
+#[test]
+fn on_a_full_disk_each_run_is_cut_along_its_own_tables() {
+    let drawn = tree(&["L0: 4[a-c 64, d-f 64] 3[a-z 2 d90] 2[m-p 50] 1[q-t 50]"]);
+    let begins: Vec<_> = trials(&drawn, 2).iter().map(|range| range.lo.clone().unwrap()).collect();
+    assert_eq!(begins.iter().map(|lo| &**lo).collect::<Vec<_>>(), [b"m", b"q"]);
+}
+
+#[test]
+fn on_a_full_disk_every_range_is_tried_before_any_comes_twice() {
+    let tables: Vec<String> = (b'a'..=b'z').map(|c| format!("{0}-{0} 64", c as char)).collect();
+    let drawn = tree(&["L3: 2[a-z 9 d50]", &format!("L4: 1[{}]", tables.join(", "))]);
+    let mut trials = Trials::default();
+    let round = |trials: &mut Trials| {
+        let mut tried = Vec::new();
+        while let Some(range) = trial(&drawn, trials) {
+            trials.note(range.clone());
+            tried.push(range);
+        }
+        assert!(trials.begin_next());
+        tried
+    };
+    let (first, second) = (round(&mut trials), round(&mut trials));
+    assert!(first.iter().all(|range| !second.contains(range)), "{first:?} {second:?}");
+    assert_eq!(first.len() + second.len(), 25, "all tables but the last, where the deletes end");
+    assert!(round(&mut trials).iter().eq(&first), "then it begins anew");
 }
 
 #[test]

@@ -15,7 +15,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::db::throttle::full_disk::FIRST_LOOK;
+use crate::db::throttle::full_disk::{FIRST_LOOK, replayed_bytes_on_full_disk};
 use crate::settings::Settings;
 use foldb_env::{FileLock, FileSystem};
 
@@ -126,13 +126,18 @@ impl Listed {
     fn read_logs(&self, opening: &Opening<'_>) -> Result<Replayed> {
         let Opening { options, names, fs, stored, runtime, given_back, .. } = opening;
         let (logs, closed) = (&self.logs, self.logs.closed.as_ref());
+        let mut memtable_bytes = options.replayed_bytes(&runtime.ledger().shares);
+        if given_back.is_some() {
+            let most = replayed_bytes_on_full_disk(&options.resolve().write_buffers);
+            memtable_bytes = memtable_bytes.max(most);
+        }
         let replay = Replay {
             options,
             names,
             registry: &stored.registry,
             runtime,
             member: self.member,
-            memtable_bytes: options.replayed_bytes(&runtime.ledger().shares),
+            memtable_bytes,
             first_log: logs.first,
             logs: needed_logs(&**fs, names, logs.first, logs.on_disk.clone(), closed),
             closed,

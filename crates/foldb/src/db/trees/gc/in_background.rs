@@ -172,7 +172,7 @@ impl Core {
         let least = if is_idle { 0.0 } else { bound / 4.0 };
         let hides = |own: &&KeyspaceTree| {
             own.running.is_empty()
-                && own.fruitless.is_empty()
+                && own.trials.is_empty()
                 && !own.keyspace.has_failed()
                 && own.hides_dead_values(bound, least)
         };
