@@ -304,6 +304,7 @@ impl Core {
         }
         self.reserve.set_open(false);
         drop(owned);
+        self.lock_tree().forget_trials();
         self.events.tell(&Event::DiskHasSpace);
     }
 

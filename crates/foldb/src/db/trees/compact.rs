@@ -376,6 +376,11 @@ impl Tree {
         if has_tried { Err(Error::new(ErrorKind::NoSpace, reason)) } else { Ok(()) }
     }
 
+    /// Forgets what was tried on a full disk: a compaction may give space back now, or need not.
+    pub(crate) fn forget_trials(&mut self) {
+        self.keyspaces.values_mut().for_each(|own| own.trials.clear());
+    }
+
     /// Registers a running job.
     pub(super) fn claim(&mut self, Claim { keyspace, job, .. }: &Claim) {
         self.next_run = self.next_run.max(job.output_run + 1);
@@ -433,5 +438,24 @@ mod tests {
         let error = core.lock_tree().begin_next_trials().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NoSpace);
         core.lock_tree().begin_next_trials().unwrap();
+    }
+
+    /// The trials stayed, and a caller that waited for the end of all work waited for good.
+    #[test]
+    fn trials_are_forgotten_once_the_disk_has_space() {
+        let fs = MemFs::new();
+        fs.set_capacity(Some(1 << 30));
+        let env = Env::in_memory(fs);
+        let options = Options { create_if_missing: true, env, ..Options::default() };
+        let db = Db::open("db", options).unwrap();
+        let core = db.core();
+        core.reserve.set_open(true);
+        for own in core.lock_tree().keyspaces.values_mut() {
+            own.trials.note(CutRange::ALL);
+        }
+        core.end_shortage();
+        assert!(!core.reserve.is_open());
+        assert!(core.lock_tree().keyspaces.values().all(|own| own.trials.is_empty()));
+        db.wait_for_background().unwrap();
     }
 }

@@ -116,10 +116,8 @@ impl Core {
         // The order matters: a snapshot that is released after `refold` listed it is noticed at the
         // next pick.
         if self.snapshots.take_released() {
-            for own in tree.keyspaces.values_mut() {
-                own.settled = false;
-                own.trials.clear();
-            }
+            tree.keyspaces.values_mut().for_each(|own| own.settled = false);
+            tree.forget_trials();
         }
         let refold = self.refold();
         if let Some(through) = refold.expired_through {
