@@ -11,7 +11,7 @@
 //!
 //! Invariant: `choose` has no state. The same tree and signals give the same decision.
 
-use crate::compaction::policy::decision::Pick;
+use crate::compaction::policy::decision::{Pick, Picker};
 use crate::compaction::policy::settings::Policy;
 use crate::compaction::policy::shape::{CutRange, RunningJob, TreeShape};
 use crate::compaction::policy::shortage::{self, Shortage};
@@ -89,6 +89,17 @@ pub(crate) enum Urgency {
 }
 
 impl Policy {
+    /// Returns the picker that serves a question with these signals.
+    pub(super) fn picker_for<'a>(
+        &'a self,
+        tree: &'a TreeShape,
+        signals: &Signals<'a>,
+        cmp: &'a dyn Comparator,
+    ) -> Picker<'a> {
+        let trials = signals.shortage.map(|shortage| shortage.trials);
+        Picker { trials, ..self.picker(tree, signals.jobs, cmp) }
+    }
+
     /// Returns what the tree should do next.
     pub(crate) fn choose(
         &self,
@@ -96,16 +107,11 @@ impl Policy {
         signals: &Signals<'_>,
         cmp: &dyn Comparator,
     ) -> Decision {
-        let mut decision = if tree.damage.is_empty() {
-            self.choose_whole(tree, signals, cmp)
+        let decision = if tree.damage.is_empty() {
+            self.choose_whole(tree, None, signals, cmp)
         } else {
             damage::choose(self, tree, signals, cmp)
         };
-        if let (Some(shortage), Verdict::Run(_, pick)) = (&signals.shortage, &decision.verdict)
-            && !shortage.trials.allow(pick, cmp)
-        {
-            decision.verdict = Verdict::Rest;
-        }
         assert!(decision.prices.len() <= signals.losses.len(), "each price is that of a loss");
         if let Verdict::Run(_, pick) = &decision.verdict {
             pick.assert_fits(tree);
@@ -113,14 +119,15 @@ impl Policy {
         decision
     }
 
-    /// Returns what a tree without damage should do next.
+    /// Returns what a tree without damage should do next, inside these keys if it is a part.
     pub(super) fn choose_whole(
         &self,
         tree: &TreeShape,
+        bounds: Option<&CutRange>,
         signals: &Signals<'_>,
         cmp: &dyn Comparator,
     ) -> Decision {
-        let picker = self.picker(tree, signals.jobs, cmp);
+        let picker = Picker { bounds, ..self.picker_for(tree, signals, cmp) };
         if let Some(range) = signals.caller {
             let verdict = whole::into_one_run(&picker, range);
             return Decision { verdict, prices: Vec::new() };

@@ -18,9 +18,9 @@ use std::ops::Range;
 
 use crate::compaction::policy::choose::{Decision, Signals, Urgency, Verdict};
 use crate::compaction::policy::decision::{Draft, OutputRun, Pick, Reason};
-use crate::compaction::policy::estimate;
+use crate::compaction::policy::estimate::tree_within;
 use crate::compaction::policy::settings::Policy;
-use crate::compaction::policy::shape::{CutRange, Damage, Key, RunShape, TableShape, TreeShape};
+use crate::compaction::policy::shape::{CutRange, Damage, Key, RunShape, TreeShape};
 use crate::key::Comparator;
 
 /// A key range with damage, and the place of its newest damaged part.
@@ -40,12 +40,8 @@ pub(super) fn choose(
     let mut best = Decision { verdict: Verdict::Rest, prices: vec![None; signals.losses.len()] };
     let regions = regions(tree, cmp);
     for gap in gaps(regions.iter().map(|region| &region.range)) {
-        let piece = within(tree, &gap, cmp, |_| usize::MAX);
-        let mut decision = policy.choose_whole(&piece, signals, cmp);
-        if let Verdict::Run(_, pick) = &mut decision.verdict {
-            pick.range = pick.range.clipped(&gap, cmp);
-        }
-        take_better(&mut best, decision);
+        let piece = tree_within(tree, &gap, cmp, |_| usize::MAX);
+        take_better(&mut best, policy.choose_whole(&piece, Some(&gap), signals, cmp));
     }
     for region in &regions {
         if let Some((urgency, pick)) = gather_above(policy, tree, region, signals, cmp) {
@@ -60,7 +56,7 @@ pub(super) fn choose(
 pub(super) fn pieces(tree: &TreeShape, cmp: &dyn Comparator) -> Vec<TreeShape> {
     let regions = regions(tree, cmp);
     let gaps = gaps(regions.iter().map(|region| &region.range));
-    gaps.iter().map(|gap| within(tree, gap, cmp, |_| usize::MAX)).collect()
+    gaps.iter().map(|gap| tree_within(tree, gap, cmp, |_| usize::MAX)).collect()
 }
 
 /// Returns the ranges between the damaged ones.
@@ -93,7 +89,7 @@ fn gather_above(
     cmp: &dyn Comparator,
 ) -> Option<(Urgency, Pick)> {
     let (deepest, index) = region.newest;
-    let above = within(tree, &region.range, cmp, |level| match level {
+    let above = tree_within(tree, &region.range, cmp, |level| match level {
         _ if level < deepest => usize::MAX,
         _ if level == deepest => index,
         _ => 0,
@@ -114,7 +110,7 @@ fn gather_above(
     let filled: Vec<usize> =
         (0..above.levels.len()).filter(|&level| !above.levels[level].is_empty()).collect();
     let (from, to) = (*filled.first()?, *filled.last()?);
-    let picker = policy.picker(&above, signals.jobs, cmp);
+    let picker = policy.picker_for(&above, signals, cmp);
     let draft = Draft {
         reason: Reason::AboveDamage,
         from,
@@ -193,46 +189,4 @@ fn gaps<'r>(ranges: impl Iterator<Item = &'r CutRange>) -> Vec<CutRange> {
     }
     gaps.extend(start.map(|lo| CutRange { lo, hi: None }));
     gaps
-}
-
-/// Returns the part of the tree in a range. `most` says how many of a level's newest runs belong to
-/// it.
-fn within(
-    tree: &TreeShape,
-    range: &CutRange,
-    cmp: &dyn Comparator,
-    most: impl Fn(usize) -> usize,
-) -> TreeShape {
-    let run_within = |run: &RunShape| {
-        let tables = run.tables_in(range, cmp).iter();
-        let tables: Vec<_> = tables.map(|table| table_within(table, range, cmp)).collect();
-        (!tables.is_empty()).then_some(RunShape { id: run.id, busy: run.busy, tables })
-    };
-    let levels = tree
-        .levels
-        .iter()
-        .enumerate()
-        .map(|(level, runs)| runs.iter().take(most(level)).filter_map(run_within).collect());
-    TreeShape { levels: levels.collect(), dead_share: tree.dead_share, damage: Vec::new() }
-}
-
-/// Returns the part of a table in a range that it overlaps.
-fn table_within(table: &TableShape, range: &CutRange, cmp: &dyn Comparator) -> TableShape {
-    let mut part = table.clone();
-    if let Some(lo) = &range.lo
-        && cmp.compare(&part.lo, lo).is_lt()
-    {
-        part.lo = lo.clone();
-    }
-    if let Some(hi) = &range.hi
-        && !table.ends_before(hi, cmp)
-    {
-        (part.hi, part.hi_included) = (hi.clone(), false);
-    }
-    part.bytes = estimate::bytes_in(table, range, cmp).clamp(1, table.bytes.max(1));
-    let share =
-        |count: u64| (count as u128 * part.bytes as u128 / table.bytes.max(1) as u128) as u64;
-    part.entries = share(table.entries).max(table.entries.min(1));
-    part.deletes = share(table.deletes).max(table.deletes.min(1));
-    part
 }

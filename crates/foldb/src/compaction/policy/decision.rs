@@ -15,6 +15,7 @@
 
 use crate::compaction::policy::settings::Policy;
 use crate::compaction::policy::shape::{CutRange, RunShape, RunningJob, TableShape, TreeShape};
+use crate::compaction::policy::shortage::Trials;
 use crate::key::Comparator;
 
 /// Why a job runs.
@@ -50,6 +51,8 @@ pub(crate) enum Reason {
     Reads,
     /// Writes have ended, and the bytes above a slice of the last level exceed its bound at rest.
     Rest,
+    /// The disk is full, and a slice promises to give space back.
+    Shortage,
 }
 
 impl Reason {
@@ -71,6 +74,7 @@ impl Reason {
             Reason::Manual => "asked for",
             Reason::Reads => "reads lose time",
             Reason::Rest => "at rest",
+            Reason::Shortage => "the disk is full",
         }
     }
 }
@@ -177,6 +181,10 @@ pub(super) struct Picker<'a> {
     pub tree: &'a TreeShape,
     pub jobs: &'a [RunningJob],
     pub cmp: &'a dyn Comparator,
+    /// Keys that no job leaves; `None`: all keys.
+    pub bounds: Option<&'a CutRange>,
+    /// What was tried, if the disk is full.
+    pub trials: Option<&'a Trials>,
 }
 
 impl<'a> Picker<'a> {
@@ -206,8 +214,13 @@ impl<'a> Picker<'a> {
         self.runs(level).last().map_or(OutputRun::New, |run| OutputRun::Existing(run.id))
     }
 
-    /// Returns the job that the draft wants, if it can run now.
+    /// Returns the job that the draft wants, if it can run now and was not tried in vain.
     pub(super) fn decide(&self, draft: &Draft) -> Option<Pick> {
+        let all = &draft.range;
+        let range = self.bounds.map_or_else(|| all.clone(), |own| all.clipped(own, self.cmp));
+        if self.trials.is_some_and(|trials| !trials.allow(&range)) {
+            return None;
+        }
         let mut taken = Taken { picker: self, range: &draft.range, inputs: Vec::new(), bytes: 0 };
         let mut tables: Vec<&TableShape> = Vec::new();
         let top = self.runs(draft.from);
@@ -240,7 +253,7 @@ impl<'a> Picker<'a> {
             reason: draft.reason,
             kind,
             inputs,
-            range: draft.range.clone(),
+            range,
             output_level: draft.to,
             output: draft.output,
             bytes,

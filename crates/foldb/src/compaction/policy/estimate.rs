@@ -1,10 +1,53 @@
-//! Estimates how many bytes of a table lie below a key, without reading the table.
+//! Estimates how many bytes of a table lie below a key, without reading the table. So it describes
+//! the part of a tree in a range.
 //!
 //! Samples cut a table into parts of equal bytes. Inside a part, the estimate interpolates the
 //! key's position from the bytes after the common prefix, as if keys were spread evenly.
 
-use crate::compaction::policy::shape::{CutRange, Key, TableShape};
+use crate::compaction::policy::shape::{CutRange, Key, RunShape, TableShape, TreeShape};
 use crate::key::Comparator;
+
+/// Returns the part of the tree in a range. `most` says how many of a level's newest runs belong to
+/// it.
+pub(super) fn tree_within(
+    tree: &TreeShape,
+    range: &CutRange,
+    cmp: &dyn Comparator,
+    most: impl Fn(usize) -> usize,
+) -> TreeShape {
+    let run_within = |run: &RunShape| {
+        let tables = run.tables_in(range, cmp).iter();
+        let tables: Vec<_> = tables.map(|table| table_within(table, range, cmp)).collect();
+        (!tables.is_empty()).then_some(RunShape { id: run.id, busy: run.busy, tables })
+    };
+    let levels = tree
+        .levels
+        .iter()
+        .enumerate()
+        .map(|(level, runs)| runs.iter().take(most(level)).filter_map(run_within).collect());
+    TreeShape { levels: levels.collect(), dead_share: tree.dead_share, damage: Vec::new() }
+}
+
+/// Returns the part of a table in a range that it overlaps.
+fn table_within(table: &TableShape, range: &CutRange, cmp: &dyn Comparator) -> TableShape {
+    let mut part = table.clone();
+    if let Some(lo) = &range.lo
+        && cmp.compare(&part.lo, lo).is_lt()
+    {
+        part.lo = lo.clone();
+    }
+    if let Some(hi) = &range.hi
+        && !table.ends_before(hi, cmp)
+    {
+        (part.hi, part.hi_included) = (hi.clone(), false);
+    }
+    part.bytes = bytes_in(table, range, cmp).clamp(1, table.bytes.max(1));
+    let share =
+        |count: u64| (count as u128 * part.bytes as u128 / table.bytes.max(1) as u128) as u64;
+    part.entries = share(table.entries).max(table.entries.min(1));
+    part.deletes = share(table.deletes).max(table.deletes.min(1));
+    part
+}
 
 /// Estimates the bytes of the table with keys in the range.
 pub(super) fn bytes_in(table: &TableShape, range: &CutRange, cmp: &dyn Comparator) -> u64 {

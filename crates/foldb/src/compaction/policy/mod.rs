@@ -89,7 +89,7 @@ impl Policy {
         cmp: &'a dyn Comparator,
     ) -> Picker<'a> {
         assert_eq!(tree.levels.len(), self.num_levels, "a tree has all levels, empty ones too");
-        Picker { policy: self, tree, jobs, cmp }
+        Picker { policy: self, tree, jobs, cmp, bounds: None, trials: None }
     }
 
     /// Returns all needs of the tree, upper levels first.

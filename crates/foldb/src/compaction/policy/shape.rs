@@ -81,7 +81,7 @@ pub(crate) struct RunningJob {
 }
 
 /// The keys between two cuts, `[lo, hi)`; `None` is no bound. A job begins and ends at cuts.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct CutRange {
     /// First key, included.
     pub lo: Option<Key>,

@@ -11,31 +11,35 @@
 //! `L0: 3[a-f live] 2[a-z deletes] 1[m-t dead]`.
 //!
 //! The policy only estimates what is dead. The database measures it: it drops a slice that takes
-//! more space than it gives back, and notes its range ([`Trials`]). The policy then tries the next
-//! best. After [`MOST_TRIALS`], or when it finds none, the worker fails for want of space. A second
-//! later it tries others. When all were tried, it begins anew: entries may have expired by then.
+//! more space than it gives back, and notes its range ([`Trials`]). Of all that a rule wants, only
+//! other ranges are tried then. After [`MOST_TRIALS`], or when no rule wants another one, the
+//! worker fails for want of space, and goes on a second later. When all were tried, it begins anew:
+//! entries may have expired by then.
 //!
 //! Invariant: no range is tried twice until all were tried, or until the tree or the snapshots
 //! change.
 
+use std::cmp::Reverse;
+use std::collections::HashSet;
+
 use crate::compaction::policy::decision::{Pick, Picker, Reason};
+use crate::compaction::policy::estimate::tree_within;
 use crate::compaction::policy::rest::to_bottom;
-use crate::compaction::policy::shape::{CutRange, Key, RunShape, TableShape};
+use crate::compaction::policy::shape::{CutRange, Key, RunShape};
 use crate::compaction::policy::slices::{Cells, MOST_CELLS};
-use crate::key::Comparator;
 use crate::settings::CompactionPreset;
 
 /// Trials between two failures. Each writes up to the room and drops it again.
 const MOST_TRIALS: usize = 16;
-/// Ranges that are remembered. Each candidate is compared with all of them.
-const MOST_REMEMBERED: usize = 1024;
+/// Ranges that are remembered.
+const MOST_REMEMBERED: usize = 1 << 16;
 /// Tables that a decision compares with the runs that it cuts. They bound its time.
 const MOST_COMPARED: usize = 64 * MOST_CELLS;
 
 /// The ranges of one tree whose compaction just gave no space back on a full disk.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Trials {
-    fruitless: Vec<CutRange>,
+    fruitless: HashSet<CutRange>,
     /// How many of them were tried before the last failure.
     earlier: usize,
 }
@@ -43,7 +47,7 @@ pub(crate) struct Trials {
 impl Trials {
     /// Notes that the compaction of a range gives no space back.
     pub(crate) fn note(&mut self, range: CutRange) {
-        self.fruitless.push(range);
+        self.fruitless.insert(range);
     }
 
     /// Returns whether nothing was tried.
@@ -60,7 +64,7 @@ impl Trials {
     /// anything was tried.
     pub(crate) fn begin_next(&mut self) -> bool {
         let tried = self.fruitless.len();
-        if tried - self.earlier >= MOST_TRIALS && tried < MOST_REMEMBERED {
+        if self.are_over() && tried < MOST_REMEMBERED {
             self.earlier = tried;
         } else {
             self.clear();
@@ -68,10 +72,13 @@ impl Trials {
         tried > 0
     }
 
-    /// Returns whether a job may give space back. No range around a fruitless one does.
-    pub(super) fn allow(&self, pick: &Pick, cmp: &dyn Comparator) -> bool {
-        let is_around = |tried: &CutRange| pick.range.clipped(tried, cmp) == *tried;
-        self.fruitless.len() - self.earlier < MOST_TRIALS && !self.fruitless.iter().any(is_around)
+    fn are_over(&self) -> bool {
+        self.fruitless.len() - self.earlier >= MOST_TRIALS
+    }
+
+    /// Returns whether a job of this range may give space back.
+    pub(super) fn allow(&self, range: &CutRange) -> bool {
+        !self.are_over() && !self.fruitless.contains(range)
     }
 }
 
@@ -85,49 +92,40 @@ pub(crate) struct Shortage<'a> {
 
 /// Returns the job that promises the most space for the bytes that it moves.
 pub(super) fn freeing(picker: &Picker, shortage: &Shortage<'_>) -> Option<Pick> {
-    if picker.policy.preset != CompactionPreset::LazyLeveled {
+    if picker.policy.preset != CompactionPreset::LazyLeveled || shortage.trials.are_over() {
         return None;
     }
     let runs: Vec<&RunShape> = picker.tree.levels.iter().flatten().collect();
     let bytes = shortage.room.min(picker.policy.slice_bytes());
     let mut candidates = Vec::new();
-    for run in run_indexes(&runs) {
-        add_slices(picker, &runs, run, bytes, &mut candidates);
+    for base in runs_to_cut(&runs) {
+        add_slices(picker, base, bytes, &mut candidates);
     }
     candidates.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     let last = picker.policy.num_levels - 1;
-    candidates.iter().find_map(|(_, range)| {
-        let pick = picker.decide(&to_bottom(picker, last, range, Reason::Rest))?;
-        shortage.trials.allow(&pick, picker.cmp).then_some(pick)
-    })
+    candidates
+        .iter()
+        .find_map(|(_, range)| picker.decide(&to_bottom(picker, last, range, Reason::Shortage)))
 }
 
 /// Returns the runs to cut, the largest first: as many as a decision has time for.
-fn run_indexes(runs: &[&RunShape]) -> Vec<usize> {
+fn runs_to_cut<'a>(runs: &[&'a RunShape]) -> Vec<&'a RunShape> {
     let tables: usize = runs.iter().map(|run| run.tables.len()).sum();
-    let mut indexes: Vec<usize> = (0..runs.len()).collect();
-    indexes.sort_by_key(|&run| std::cmp::Reverse(runs[run].bytes()));
-    indexes.truncate((MOST_COMPARED / tables.max(1)).max(1));
-    indexes
+    let mut largest = runs.to_vec();
+    largest.sort_by_key(|run| Reverse(run.bytes()));
+    largest.truncate((MOST_COMPARED / tables.max(1)).max(1));
+    largest
 }
 
-/// Adds the slices of a run that have newer data over them, each with the share of its bytes that
-/// is dead by estimate.
-fn add_slices(
-    picker: &Picker,
-    runs: &[&RunShape],
-    index: usize,
-    bytes: u64,
-    candidates: &mut Vec<(f64, CutRange)>,
-) {
-    let base = &runs[index].tables;
-    let Some(keys) = keys_of(base, runs, picker.cmp) else { return };
-    // Tables beside the run would count as if they lay over its ends.
-    let over = |others: &[&RunShape]| {
-        let inside = others.iter().map(|run| run.tables_in(&keys, picker.cmp));
-        Cells::under_parts(picker, base, inside)
-    };
-    let (newer, older) = (over(&runs[..index]), over(&runs[index + 1..]));
+/// Adds the slices of a run that have newer data over them. With each comes the estimated share of
+/// dead bytes among those that the slice moves.
+fn add_slices(picker: &Picker, base: &RunShape, bytes: u64, candidates: &mut Vec<(f64, CutRange)>) {
+    let Some(keys) = keys_of(base, picker) else { return };
+    let beside = tree_within(picker.tree, &keys, picker.cmp, |_| usize::MAX);
+    let runs: Vec<&RunShape> = beside.levels.iter().flatten().collect();
+    let Some(at) = runs.iter().position(|run| run.id == base.id) else { return };
+    let over = |others: &[&RunShape]| Cells::new(picker, &base.tables, others.iter().copied());
+    let (newer, older) = (over(&runs[..at]), over(&runs[at + 1..]));
     let learned = picker.tree.dead_share.clamp(0.0, 1.0);
     for slice in newer.slices(bytes) {
         // Newer bytes hide at most what lies below them.
@@ -139,14 +137,14 @@ fn add_slices(
 }
 
 /// Returns the keys from a run's first one to the next cut after its last one.
-fn keys_of(base: &[TableShape], runs: &[&RunShape], cmp: &dyn Comparator) -> Option<CutRange> {
-    let (first, last) = (base.first()?, base.last()?);
+fn keys_of(base: &RunShape, picker: &Picker) -> Option<CutRange> {
+    let (first, last) = (base.tables.first()?, base.tables.last()?);
     let mut hi: Option<&Key> = None;
-    for run in runs {
-        let next = run.tables.partition_point(|table| !last.ends_before(&table.lo, cmp));
+    for run in picker.tree.levels.iter().flatten() {
+        let next = run.tables.partition_point(|table| !last.ends_before(&table.lo, picker.cmp));
         let begin = run.tables.get(next).map(|table| &table.lo);
         if let Some(begin) = begin
-            && hi.is_none_or(|hi| cmp.compare(begin, hi).is_lt())
+            && hi.is_none_or(|hi| picker.cmp.compare(begin, hi).is_lt())
         {
             hi = Some(begin);
         }

@@ -30,7 +30,7 @@ pub(super) struct Cell {
     lo: Option<Key>,
     /// Bytes of the base.
     pub below: u64,
-    /// Bytes of newer runs.
+    /// Bytes of the runs laid over the base, newer ones mostly.
     pub above: u64,
     /// Estimated bytes of the base that tombstones of newer runs delete.
     pub doomed: u64,
@@ -76,17 +76,8 @@ impl Cells {
         base: &[TableShape],
         newer: impl IntoIterator<Item = &'a RunShape>,
     ) -> Cells {
-        Cells::under_parts(picker, base, newer.into_iter().map(|run| &run.tables[..]))
-    }
-
-    /// Lays these tables of other runs over the base.
-    pub(super) fn under_parts<'a>(
-        picker: &Picker,
-        base: &[TableShape],
-        others: impl IntoIterator<Item = &'a [TableShape]>,
-    ) -> Cells {
         let together = base.len().div_ceil(picker.policy.most_cells);
-        Cells::of_groups(picker, base, together.max(1), others)
+        Cells::of_groups(picker, base, together.max(1), newer)
     }
 
     /// Lays the newer runs over the base, with a cell for each of its tables.
@@ -95,14 +86,14 @@ impl Cells {
         base: &[TableShape],
         newer: impl IntoIterator<Item = &'a RunShape>,
     ) -> Cells {
-        Cells::of_groups(picker, base, 1, newer.into_iter().map(|run| &run.tables[..]))
+        Cells::of_groups(picker, base, 1, newer)
     }
 
     fn of_groups<'a>(
         picker: &Picker,
         base: &[TableShape],
         together: usize,
-        newer: impl IntoIterator<Item = &'a [TableShape]>,
+        newer: impl IntoIterator<Item = &'a RunShape>,
     ) -> Cells {
         let mut cells: Vec<Cell> = base
             .chunks(together)
@@ -120,9 +111,9 @@ impl Cells {
         let bytes: u64 = base.iter().map(|table| table.bytes).sum();
         let entry_bytes = bytes as f64 / (entries as f64).max(1.0);
         let mut grid = Cells { cells, entry_bytes };
-        for tables in newer {
+        for run in newer {
             let mut counted = None;
-            for table in tables {
+            for table in &run.tables {
                 grid.lay(picker, table, &mut counted);
             }
         }

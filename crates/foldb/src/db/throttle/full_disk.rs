@@ -20,10 +20,10 @@
 //! Before that, while the reserve is whole, compactions leave waiting flushes the space for their
 //! tables. Otherwise the flushes could meet a disk with less space than even the reserve has.
 //!
-//! Invariants: a write that passes while the reserve is open is a delete. No installed slice of a
-//! compaction leaves less space than it found while the reserve is open. The file changes only
-//! while the database has the directory's lock. A file system that does not tell its free space
-//! has no reserve.
+//! Invariants: a write that passes while the reserve is open is a delete. No installed slice of the
+//! policy's compactions leaves less space than it found while the reserve is open. The file changes
+//! only while the database has the directory's lock. A file system that does not tell its free
+//! space has no reserve.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -379,7 +379,7 @@ impl Core {
 /// Returns how many bytes of memtables an open on a full disk takes from the logs. That is twice
 /// what one process may have sealed there, because kills may follow each other.
 pub(crate) fn replayed_bytes_on_full_disk(buffers: &WriteBuffers) -> usize {
-    buffers.size.saturating_mul(2 * (buffers.most + MORE_SEALED))
+    buffers.size.saturating_mul(buffers.most.saturating_add(MORE_SEALED)).saturating_mul(2)
 }
 
 /// Keeps the part of an open reserve that deletes leave, or as much of it as the disk has. The

@@ -150,7 +150,10 @@ impl Core {
         if self.reserve.is_open() && claim.job.called.is_none() && !slice.gives_space_back()? {
             let mut tree = self.lock_tree();
             self.discard_slices(&[slice], &tree);
-            tree.note_fruitless(claim);
+            // The end of a shortage forgets what was tried in it.
+            if self.reserve.is_open() {
+                tree.note_fruitless(claim);
+            }
             return Ok(false);
         }
         let are_installed = self.install_slices(vec![slice])?;
