@@ -8,6 +8,7 @@ mod columns;
 mod dead;
 mod lengths;
 mod links;
+mod locks;
 mod orders;
 mod paths;
 mod tree;
@@ -44,7 +45,7 @@ impl fmt::Display for Finding {
 }
 
 /// All rules.
-const RULES: [fn(&Tree) -> Vec<Finding>; 9] = [
+const RULES: [fn(&Tree) -> Vec<Finding>; 10] = [
     links::leading_nowhere,
     links::unlinked_pages,
     citations::unknown,
@@ -54,6 +55,7 @@ const RULES: [fn(&Tree) -> Vec<Finding>; 9] = [
     dead::files,
     paths::missing,
     orders::unargued,
+    locks::outdated,
 ];
 
 /// Checks the tree of the repository.

@@ -95,6 +95,13 @@ pub(crate) struct Tree {
     pub(crate) last_served: KeyspaceId,
 }
 
+impl Tree {
+    /// Forgets what was tried on a full disk: a compaction may give space back now, or need not.
+    pub(crate) fn forget_trials(&mut self) {
+        self.keyspaces.values_mut().for_each(|own| own.trials.clear());
+    }
+}
+
 /// The tree of one keyspace.
 pub(crate) struct KeyspaceTree {
     pub(crate) keyspace: Arc<KeyspaceState>,

@@ -379,11 +379,6 @@ impl Tree {
         if has_tried { Err(Error::new(ErrorKind::NoSpace, reason)) } else { Ok(()) }
     }
 
-    /// Forgets what was tried on a full disk: a compaction may give space back now, or need not.
-    pub(crate) fn forget_trials(&mut self) {
-        self.keyspaces.values_mut().for_each(|own| own.trials.clear());
-    }
-
     /// Registers a running job.
     pub(super) fn claim(&mut self, Claim { keyspace, job, .. }: &Claim) {
         self.next_run = self.next_run.max(job.output_run + 1);
