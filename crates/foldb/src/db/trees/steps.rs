@@ -286,3 +286,54 @@ impl Drop for ClaimGuard<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, OnceLock, Weak};
+
+    use foldb_env::{Env, MemFs};
+
+    use super::*;
+    use crate::events::{Event, EventListener};
+    use crate::{Db, Options};
+
+    /// Asks for a flush while one runs.
+    #[derive(Debug, Default)]
+    struct Asks(OnceLock<Weak<Core>>);
+
+    impl EventListener for Asks {
+        fn on_event(&self, event: &Event) {
+            let core = self.0.get().and_then(Weak::upgrade);
+            if let (Event::Flush { .. }, Some(core)) = (event, core) {
+                core.background.requests.flush.raise();
+            }
+        }
+    }
+
+    /// The flush lowered the request after its work, and with it a request that came meanwhile.
+    #[test]
+    fn a_request_during_a_flush_leads_to_another_step() {
+        let asks = Arc::new(Asks::default());
+        let options = Options {
+            create_if_missing: true,
+            env: Env::in_memory(MemFs::new()),
+            listeners: vec![Arc::clone(&asks) as Arc<dyn EventListener>],
+            ..Options::default()
+        };
+        let db = Db::open("db", options).unwrap();
+        let core = db.core();
+        asks.0.set(Arc::downgrade(core)).unwrap();
+        for is_asked_before in [false, true] {
+            db.put("a", "1").unwrap();
+            let mut writer = core.lock_writer().unwrap();
+            core.seal(&mut writer).unwrap();
+            drop(writer);
+            if is_asked_before {
+                core.background.requests.flush.raise();
+            }
+            assert!(core.flush_work(true).unwrap());
+            assert!(core.background.requests.flush.take(), "{is_asked_before}");
+            assert!(!core.flush_work(false).unwrap(), "nothing is left");
+        }
+    }
+}
