@@ -14,6 +14,12 @@ use crate::step::{Step, root};
 /// What the shell counts, and what it must find.
 const WORDS: &str = "to\nbe\nor\nnot\nto\nbe\n";
 const COUNTS: &str = "be\t2\nnot\t1\nor\t1\nto\t2\n";
+const COUNT_IN_PYTHON: &str = r#"
+import sys, foldb
+counts = foldb.open(sys.argv[1], keys="str", merge_operator="int64add").counters()
+counts.update(sys.stdin.read().split())
+print(dict(counts))"#;
+const COUNTED_IN_PYTHON: &str = "{'be': 2, 'not': 1, 'or': 1, 'to': 2}";
 
 /// Tries an artifact. Returns what was tried, for the manifest.
 ///
@@ -152,10 +158,17 @@ impl Trial {
         let database = self.directory.join("words");
         shell().with(["count"]).with([&database]).answer(WORDS)?;
         let script = "import sys, foldb; print(foldb.__version__)";
-        let python = Step::new("").with([own.join("bin/python")]).with(["-c", script]);
-        expect(python.answer("")?.trim_end(), crate::version::PRESENT, "foldb.__version__")?;
+        let python =
+            |flag, script| Step::new("").with([own.join("bin/python")]).with([flag, script]);
+        expect(
+            python("-c", script).answer("")?.trim_end(),
+            crate::version::PRESENT,
+            "foldb.__version__",
+        )?;
         expect(&shell().with(["scan"]).with([&database]).answer("")?, COUNTS, "foldb scan")?;
-        Ok("pip install, count, scan".to_owned())
+        let counted = python("-c", COUNT_IN_PYTHON).with([self.directory.join("counts")]);
+        expect(counted.answer(WORDS)?.trim_end(), COUNTED_IN_PYTHON, "counters()")?;
+        Ok("pip install, count, scan, counters()".to_owned())
     }
 
     /// Has a JVM load the library of this platform out of the jar, and open a store.
