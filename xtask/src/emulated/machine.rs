@@ -61,7 +61,7 @@ pub(crate) const MACHINES: [Machine; 7] = [
     },
     Machine {
         target: "i686-unknown-linux-gnu",
-        ran: false,
+        ran: true,
         starts: Starts::Natively,
         linker: Some("i686-linux-gnu-gcc"),
         libraries: None,

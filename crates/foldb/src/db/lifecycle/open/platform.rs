@@ -11,11 +11,12 @@ const FEATURE: &str = "untested-platform";
 
 /// The platforms on which the tests have run, natively or under emulation, and how. A database
 /// opens on these and on no other. docs/limits.md says what each run shows and what it cannot show.
-const TESTED: [Tested; 6] = [
+const TESTED: [Tested; 7] = [
     tested("x86_64-unknown-linux-gnu", linux("x86_64", 64, "gnu"), How::Natively),
     tested("aarch64-unknown-linux-gnu", linux("aarch64", 64, "gnu"), How::Under("qemu")),
     tested("s390x-unknown-linux-gnu", linux("s390x", 64, "gnu"), How::Under("qemu")),
     tested("x86_64-unknown-linux-musl", linux("x86_64", 64, "musl"), How::Natively),
+    tested("i686-unknown-linux-gnu", linux("x86", 32, "gnu"), How::Natively),
     tested("x86_64-pc-windows-gnu", windows("gnu"), How::Under("Wine")),
     // The same calls of Windows by the same code. Only the linker and the C runtime differ.
     tested("x86_64-pc-windows-msvc", windows("msvc"), How::As("x86_64-pc-windows-gnu")),
