@@ -133,7 +133,8 @@ impl Policy {
             return Decision { verdict, prices: Vec::new() };
         }
         if let Some(shortage) = &signals.shortage {
-            let freeing = shortage::freeing(&picker, shortage).map(|pick| (Urgency::Idle, pick));
+            let freeing =
+                shortage::freeing(&picker, shortage.room).map(|pick| (Urgency::Idle, pick));
             let needed = |(urgency, pick)| (Urgency::Needed(urgency), pick);
             let urgent = || self.most_urgent(&picker).map(needed);
             let job = freeing.or_else(urgent);

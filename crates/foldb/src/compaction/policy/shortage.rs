@@ -90,13 +90,15 @@ pub(crate) struct Shortage<'a> {
     pub trials: &'a Trials,
 }
 
-/// Returns the job that promises the most space for the bytes that it moves.
-pub(super) fn freeing(picker: &Picker, shortage: &Shortage<'_>) -> Option<Pick> {
-    if picker.policy.preset != CompactionPreset::LazyLeveled || shortage.trials.are_over() {
+/// Returns the job that promises the most space for the bytes that it moves. One slice of it may
+/// write `room` bytes.
+pub(super) fn freeing(picker: &Picker, room: u64) -> Option<Pick> {
+    let are_over = picker.trials.is_some_and(Trials::are_over);
+    if picker.policy.preset != CompactionPreset::LazyLeveled || are_over {
         return None;
     }
     let runs: Vec<&RunShape> = picker.tree.levels.iter().flatten().collect();
-    let bytes = shortage.room.min(picker.policy.slice_bytes());
+    let bytes = room.min(picker.policy.slice_bytes());
     let mut candidates = Vec::new();
     for base in runs_to_cut(&runs) {
         add_slices(picker, base, bytes, &mut candidates);

@@ -176,7 +176,10 @@ impl Core {
                 && !own.keyspace.has_failed()
                 && own.hides_dead_values(bound, least)
         };
-        let own = tree.keyspaces.values().find(hides)?;
-        self.pick_manual(tree, own.keyspace.id, &CutRange::ALL, Rewritten::default())
+        let pick = |own: &KeyspaceTree| {
+            self.pick_manual(tree, own.keyspace.id, &CutRange::ALL, Rewritten::default())
+        };
+        // A keyspace without such a job keeps no other from its own.
+        tree.keyspaces.values().filter(hides).find_map(pick)
     }
 }
