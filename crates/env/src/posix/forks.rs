@@ -2,9 +2,9 @@
 //! files, and locks of memory that the parent's threads hold.
 //!
 //! The word lies in a page that the kernel fills with zeros in the child (`MADV_WIPEONFORK`, Linux
-//! 4.14). Where the kernel cannot, the word lies in ordinary memory, and a function that runs in
-//! each child sets it to zero. The C library calls that function in `fork`, but not in a bare
-//! `clone`.
+//! 4.14). Where the kernel cannot, the word lies in ordinary memory. A function that runs in each
+//! child sets it to zero too, because qemu's emulation of a processor promises the zeros and does
+//! not keep that promise. The C library calls the function in `fork`, but not in a bare `clone`.
 //!
 //! The same function closes the child's copies of locked descriptors. A lock by `flock` ends with
 //! the last copy of its descriptor. Without this, a killed program could not open its database
@@ -31,10 +31,12 @@ use crate::process::Process;
 /// The word where the kernel wipes no page.
 static ORDINARY: AtomicU64 = AtomicU64::new(0);
 
+/// The word of this process, once it is chosen. Not a `OnceLock`: a child would wait for a thread
+/// of its parent that was at the first call.
+static WORD: AtomicPtr<AtomicU64> = AtomicPtr::new(ptr::null_mut());
+
 /// Returns the word that a fork sets to zero in the child.
 pub(crate) fn word_of_process() -> &'static AtomicU64 {
-    // Not a `OnceLock`: a child would wait for a thread of its parent that was at the first call.
-    static WORD: AtomicPtr<AtomicU64> = AtomicPtr::new(ptr::null_mut());
     // Acquire: pairs with the exchange below, so the page behind the pointer is mapped here.
     // SAFETY: the word, if there is one, lives until the process ends.
     if let Some(word) = unsafe { WORD.load(Ordering::Acquire).as_ref() } {
@@ -128,8 +130,11 @@ impl Forks {
 }
 
 extern "C" fn in_child() {
-    // Relaxed, as below: a child has one thread here.
-    ORDINARY.store(0, Ordering::Relaxed);
+    // SAFETY: the word, if there is one, lives until the process ends.
+    if let Some(word) = unsafe { WORD.load(Ordering::Acquire).as_ref() } {
+        // Relaxed, as below: a child has one thread here.
+        word.store(0, Ordering::Relaxed);
+    }
     // The other forks of the parent do not end here.
     ENDED.store(BEGUN.load(Ordering::SeqCst), Ordering::SeqCst);
     if planted(Fault::LockOutlivesFork) {
@@ -265,5 +270,35 @@ impl<T: Send + Sync> OfProcess<T> {
                 }
             }
         }
+    }
+}
+
+#[cfg(all(test, target_os = "linux", not(miri)))]
+mod tests {
+    use rustix::mm::{Advice, madvise};
+
+    use super::*;
+
+    /// A regression test: qemu's emulation of a processor wipes no page although it says so, and a
+    /// child took itself for its parent there.
+    #[test]
+    fn a_child_has_no_word_even_where_the_kernel_does_not_wipe_it() {
+        let process = Process::current();
+        let page = ptr::from_ref(word_of_process()).cast_mut().cast();
+        // SAFETY: advice about forks changes no memory of this process.
+        let advise = |advice| unsafe { madvise(page, size_of::<AtomicU64>(), advice) };
+        let kept = advise(Advice::LinuxKeepOnFork);
+        // SAFETY: the child does nothing but look and end.
+        let child = match unsafe { libc::fork() } {
+            // SAFETY: ends the child at once.
+            0 => unsafe { libc::_exit(i32::from(process.is_current())) },
+            child => child,
+        };
+        let mut status = -1;
+        // SAFETY: `status` is there for the answer.
+        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        advise(Advice::LinuxWipeOnFork).and(kept).unwrap();
+        assert_eq!(status, 0, "the child takes itself for its parent");
+        assert!(process.is_current());
     }
 }
