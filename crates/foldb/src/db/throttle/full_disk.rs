@@ -25,6 +25,7 @@
 //! only while the database has the directory's lock. A file system that does not tell its free
 //! space has no reserve.
 
+use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -56,6 +57,8 @@ const SMALLEST_TABLE: u64 = 64 << 10;
 /// full the disk is.
 const PART_FOR_SEGMENT: u64 = 16;
 const SMALLEST_SEGMENT: u64 = 256 << 10;
+/// How often a reserve that does not fit the disk is tried in half the size.
+const TRIES_OF_RESERVE: usize = 8;
 /// Sealed memtables that may wait beyond the usual number while the reserve is open. They hold few
 /// deletes each.
 const MORE_SEALED: usize = 16;
@@ -70,9 +73,15 @@ const WAIT: Duration = Duration::from_millis(50);
 const ADVICE: &str = ": the disk is full; delete keys, ranges or keyspaces, which may use the \
                       database's reserve, or free some space";
 
-/// How many steps of background work were done when a delete began to wait for space, or when it
-/// last saw one done, and at what time.
-pub(crate) type Waiting = Option<(u64, Duration)>;
+/// How a delete has waited for space.
+#[derive(Debug, Default)]
+pub(crate) struct Waiting {
+    /// How many steps of background work were done when the wait began, or when it last saw one
+    /// done, and at what time.
+    seen: Option<(u64, Duration)>,
+    /// Whether the shortage had ended when the delete began to wait.
+    saw_end: bool,
+}
 
 impl Core {
     /// Lets a write pass that comes while the reserve is open, if it deletes or there is space by
@@ -111,7 +120,7 @@ impl Core {
         writes: Writes<'_>,
         patience: Patience,
     ) -> Result<WriterGuard<'a, WriterState>> {
-        let mut waited = None;
+        let mut waited = Waiting::default();
         let ask = |writer: &mut WriterState| {
             if self.reserve.is_lent() {
                 // A delete that takes the space of the flush now would block all later ones.
@@ -128,6 +137,9 @@ impl Core {
             self.wait_for_space(error, &mut waited, patience)?;
             writer = self.lock_writer_for(patience)?;
             self.check_writable()?;
+            if !self.reserve.is_open() {
+                break;
+            }
         }
         Ok(writer)
     }
@@ -143,11 +155,18 @@ impl Core {
         waited: &mut Waiting,
         patience: Patience,
     ) -> Result<()> {
-        if error.kind() != ErrorKind::NoSpace || !self.reserve.is_open() || self.must_not_wait() {
+        if error.kind() != ErrorKind::NoSpace {
+            return Err(error);
+        }
+        if !self.reserve.is_open() {
+            // A worker may have ended the shortage since the error. So the write tries again, once.
+            return if std::mem::replace(&mut waited.saw_end, true) { Err(error) } else { Ok(()) };
+        }
+        if self.must_not_wait() {
             return Err(error);
         }
         let (done, now) = (self.background.done(), self.options.env.clock.now());
-        let (seen, since) = waited.get_or_insert((done, now));
+        let (seen, since) = waited.seen.get_or_insert((done, now));
         if *seen != done {
             (*seen, *since) = (done, now);
         }
@@ -343,8 +362,10 @@ impl Core {
             return;
         }
         let fs = &*self.options.env.fs;
-        let made = make_reserve(fs, &self.names, bytes).map(|()| bytes);
-        let made = made.or_else(|_| make_reserve(fs, &self.names, held).map(|()| held));
+        // Other threads may take the space meanwhile, also that of the present file.
+        let sizes = iter::successors(Some(bytes), |bytes| Some((bytes / 2).max(LEAST)));
+        let mut sizes = sizes.take(TRIES_OF_RESERVE);
+        let made = sizes.find(|bytes| make_reserve(fs, &self.names, *bytes).is_ok());
         self.reserve.set_bytes(made.unwrap_or(0));
     }
 

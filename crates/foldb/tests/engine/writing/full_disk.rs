@@ -70,24 +70,30 @@ fn fill(keyspace: &Keyspace) -> usize {
     unreachable!("the disk fills up")
 }
 
+/// Fails if something takes too long, and names the files.
+fn check_time(start: Instant, what: &str, db: &Db, fs: &MemFs) {
+    let files = || {
+        let list = fs.list(PATH.as_ref()).unwrap().into_iter();
+        list.map(|name| (fs.len(&Path::new(PATH).join(&name)), name)).collect::<Vec<_>>()
+    };
+    let is_full = db.stats().disk_is_full;
+    assert!(start.elapsed() < SOON, "no {what}, full {is_full}, {:?}", files());
+    std::thread::sleep(Duration::from_millis(10));
+}
+
+fn wait_for_puts(db: &Db, fs: &MemFs) {
+    let start = Instant::now();
+    while db.put("probe", "1").is_err() {
+        check_time(start, "put works", db, fs);
+    }
+}
+
 /// Waits until puts work again, and then until at least half of the disk is free.
 fn wait_for_space(db: &Db, fs: &MemFs) {
-    let start = Instant::now();
-    let wait = |what: &str| {
-        let files = || {
-            let list = fs.list(PATH.as_ref()).unwrap().into_iter();
-            list.map(|name| (fs.len(&Path::new(PATH).join(&name)), name)).collect::<Vec<_>>()
-        };
-        let is_full = db.stats().disk_is_full;
-        assert!(start.elapsed() < SOON, "no {what}, full {is_full}, {:?}", files());
-        std::thread::sleep(Duration::from_millis(10));
-    };
-    while db.put("probe", "1").is_err() {
-        wait("put works");
-    }
-    let file = fs.create("probe".as_ref()).unwrap();
+    wait_for_puts(db, fs);
+    let (start, file) = (Instant::now(), fs.create("probe".as_ref()).unwrap());
     while file.free_space() < Some(DISK / 2) {
-        wait("space is back");
+        check_time(start, "space is back", db, fs);
     }
     assert!(!db.stats().disk_is_full);
     for n in 0..1000 {
@@ -117,6 +123,24 @@ fn a_full_disk_is_emptied_by_deletes_of_single_keys() {
     assert!(db.stats().reserved_space >= MIB);
     delete_all(&db, count);
     wait_for_space(&db, &fs);
+}
+
+/// A batch may come first in a new log, and is longer than the block that such a log has.
+#[test]
+fn batches_of_deletes_pass_on_a_full_disk_until_puts_work_again() {
+    for batch_len in [100, 333, 1000] {
+        let fs = small_disk();
+        let db = Db::open(PATH, options(&fs)).unwrap();
+        let count = fill(&db.keyspace("default").unwrap());
+        for first in (0..count).step_by(batch_len) {
+            let mut batch = WriteBatch::new();
+            (first..count.min(first + batch_len)).for_each(|n| {
+                batch.delete(key(n));
+            });
+            db.write(&batch).unwrap_or_else(|error| panic!("delete {first} of {count}: {error}"));
+        }
+        wait_for_puts(&db, &fs);
+    }
 }
 
 #[test]
