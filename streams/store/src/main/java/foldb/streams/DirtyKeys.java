@@ -9,7 +9,7 @@ import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.processor.internals.ProcessorRecordContext;
 
 /**
- * The keys that have operands since the last fold, each with the context of its newest record. A
+ * The keys that have changes since the last fold, each with the context of its newest record. A
  * fold forwards the key's value in this context, as Streams' record cache does.
  */
 final class DirtyKeys {
@@ -89,8 +89,13 @@ final class DirtyKeys {
         return bytes;
     }
 
-    boolean reaches(MergeConfig bounds) {
-        return keys.size() >= bounds.maxDirtyKeys() || bytes >= bounds.maxDirtyBytes();
+    /**
+     * Returns whether a bound is reached.
+     *
+     * @param more memory besides that of the keys, in bytes
+     */
+    boolean reaches(MergeConfig bounds, long more) {
+        return keys.size() >= bounds.maxDirtyKeys() || bytes + more >= bounds.maxDirtyBytes();
     }
 
     /** Returns the keys in the order of the set. */

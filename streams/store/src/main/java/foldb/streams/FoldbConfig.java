@@ -28,20 +28,20 @@ public final class FoldbConfig {
     public static final String MERGE_PREFIX = "foldb.merge.";
 
     /**
-     * How many keys of a merge store may have operands that no commit has folded. At this number
+     * How many keys of a merge store may have changes that no commit has folded. At this number
      * the store folds, logs and forwards them early. Default: 100 000. More: fewer reads and
      * changelog records for each event. Less: less memory.
      */
     public static final String MAX_DIRTY_KEYS = "foldb.dirty.keys.max";
 
     /**
-     * The memory that the keys of a merge store with such operands may take, in bytes. At this size
+     * The memory that the keys of a merge store with such changes may take, in bytes. At this size
      * the store folds them early. Default: 32 MiB.
      */
     public static final String MAX_DIRTY_BYTES = "foldb.dirty.bytes.max";
 
     /**
-     * The memory that the keys with such operands may take in all merge stores of the process, in
+     * The memory that the keys with such changes may take in all merge stores of the process, in
      * bytes. From half of it on, the stores with the most of it fold early. Default: a quarter of
      * {@link #MEMORY_BYTES}, which it is a part of; at most three eighths. Give all applications of
      * a process the same value.

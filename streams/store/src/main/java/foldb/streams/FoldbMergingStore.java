@@ -20,13 +20,14 @@ import org.apache.kafka.streams.state.internals.WrappedStateStore;
  * every merge.
  */
 final class FoldbMergingStore
-    extends MergingLayer<FoldbKeyValueStore>
+    extends MergingLayer<FoldbKeyValueStore, OperandMerges>
     implements KeyValueStore<Bytes, byte[]>, TimestampedBytesStore {
     /** This store, or the layer above it that logs changes. */
     private KeyValueStore<Bytes, byte[]> logged;
 
     FoldbMergingStore(FoldbKeyValueStore wrapped, MergeOperator operator) {
-        super(wrapped, operator, DirtyKeys.Order.BY_KEY);
+        super(wrapped, store ->
+            new OperandMerges(store, wrapped, operator, DirtyKeys.Order.BY_KEY));
     }
 
     @Override
@@ -40,7 +41,7 @@ final class FoldbMergingStore
         merges.opened();
     }
 
-    /** Merges an operand into a key; see {@link Merges#merge}. */
+    /** Merges an operand into a key; see {@link OperandMerges#merge}. */
     void merge(Bytes key, long timestamp, byte[] value) {
         merges.merge(Objects.requireNonNull(key, "key cannot be null"), timestamp, value);
     }

@@ -21,7 +21,7 @@ import org.apache.kafka.streams.state.internals.WrappedStateStore;
  * time as closely as those of Streams' record cache.
  */
 final class FoldbMergingWindowStore
-    extends MergingLayer<FoldbTimestampedWindowStore>
+    extends MergingLayer<FoldbTimestampedWindowStore, OperandMerges>
     implements WindowStore<Bytes, byte[]>, TimestampedBytesStore {
     /** The layer above this store that logs changes, or {@code null}. */
     private WindowStore<Bytes, byte[]> logged;
@@ -29,7 +29,8 @@ final class FoldbMergingWindowStore
     private boolean logsOnly;
 
     FoldbMergingWindowStore(FoldbTimestampedWindowStore wrapped, MergeOperator operator) {
-        super(wrapped, operator, DirtyKeys.Order.BY_RECORD);
+        super(wrapped, store ->
+            new OperandMerges(store, wrapped, operator, DirtyKeys.Order.BY_RECORD));
     }
 
     @Override
@@ -48,7 +49,7 @@ final class FoldbMergingWindowStore
      * as dropped.
      *
      * @param windowStart the start of the window, in milliseconds
-     * @return the key for {@link Merges#merge}, or {@code null} if the window has expired
+     * @return the key for {@link OperandMerges#merge}, or {@code null} if the window has expired
      */
     Bytes admit(Bytes key, long windowStart) {
         TimedKey window = new TimedKey(key, windowStart, 0);

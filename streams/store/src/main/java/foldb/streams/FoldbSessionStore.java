@@ -16,14 +16,30 @@ import org.apache.kafka.streams.state.SessionStore;
  * nothing. An iterator has the entries of all intervals as of its creation.
  */
 final class FoldbSessionStore extends IntervalStore implements SessionStore<Bytes, byte[]> {
+    private final long retention;
+    private final boolean merging;
+
     /**
      * Creates a closed store.
      *
      * @param indexed whether the store finds sessions by their end alone
+     * @param merging whether the store is that of a {@link FoldbMergingSessionStore}
      */
-    FoldbSessionStore(
-            final String name, final long retention, final long interval, final boolean indexed) {
+    FoldbSessionStore(final String name, final long retention, final long interval,
+            final boolean indexed, final boolean merging) {
         super(name, KeyLayout.SESSION, retention, interval, indexed);
+        this.retention = retention;
+        this.merging = merging;
+    }
+
+    /** Returns a supplier of the same stores that merge. */
+    MergingSessionStoreSupplier merging(final MergeOperator operator) {
+        return new MergingSessionStoreSupplier(name(), retention, operator);
+    }
+
+    @Override
+    boolean takesMerges() {
+        return merging;
     }
 
     @Override
@@ -151,15 +167,27 @@ final class FoldbSessionStore extends IntervalStore implements SessionStore<Byte
         final long from = Math.max(earliestEnd, firstReadable());
         return new TimedIterator<>(
             entries(KeyOrder.BY_KEY, forward, keyFrom, keyTo, from, Long.MAX_VALUE),
-            keys.and(entry -> entry.time() >= from && entry.rest() <= latestStart),
+            wanted(keys, earliestEnd, latestStart),
             FoldbSessionStore::windowed);
     }
 
-    private static TimedKey timed(final Windowed<Bytes> session) {
+    /** Accepts the readable sessions with such a key that end and begin in time. */
+    Predicate<TimedKey> wanted(
+            final Predicate<TimedKey> keys, final long earliestEnd, final long latestStart) {
+        final long from = Math.max(earliestEnd, firstReadable());
+        return keys.and(entry -> entry.time() >= from && entry.rest() <= latestStart);
+    }
+
+    /** Returns the session of a stored key. */
+    static TimedKey session(final Bytes stored) {
+        return KeyLayout.SESSION.decode(KeyOrder.BY_KEY, stored.get());
+    }
+
+    static TimedKey timed(final Windowed<Bytes> session) {
         return new TimedKey(session.key(), session.window().end(), session.window().start());
     }
 
-    private static Windowed<Bytes> windowed(final TimedKey entry) {
+    static Windowed<Bytes> windowed(final TimedKey entry) {
         return new Windowed<>(entry.key(), new SessionWindow(entry.rest(), entry.time()));
     }
 }

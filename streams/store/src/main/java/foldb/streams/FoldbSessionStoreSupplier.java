@@ -42,7 +42,7 @@ final class FoldbSessionStoreSupplier implements SessionBytesStoreSupplier {
 
     @Override
     public SessionStore<Bytes, byte[]> get() {
-        return new FoldbSessionStore(name, retention, segmentIntervalMs(), indexed);
+        return new FoldbSessionStore(name, retention, segmentIntervalMs(), indexed, false);
     }
 
     @Override

@@ -109,7 +109,7 @@ abstract class FoldbStore implements StateStore {
             metrics.register(stateStoreContext, name, opened);
             MemoryMetrics.register(stateStoreContext, FoldbConfig.memoryBytes(configs));
             database = opened;
-            if (mergeOperator() == null && configs.containsKey(FoldbConfig.MERGE_PREFIX + name)) {
+            if (!takesMerges() && configs.containsKey(FoldbConfig.MERGE_PREFIX + name)) {
                 LOG.warn("Store {} does not merge, although {}{} is configured. Either the log "
                     + "says why, or the topology was built without the configuration: make its "
                     + "builder with new StreamsBuilder(new TopologyConfig(new StreamsConfig("
@@ -179,6 +179,11 @@ abstract class FoldbStore implements StateStore {
     /** Returns the name of the store's merge operator, or null if it has none. */
     String mergeOperator() {
         return null;
+    }
+
+    /** Returns whether the processor's changes stay in memory until a fold. */
+    boolean takesMerges() {
+        return mergeOperator() != null;
     }
 
     /**

@@ -114,7 +114,7 @@ abstract class IntervalStore extends FoldbStore {
             return;
         }
         try {
-            if (mergeOperator() == null) {
+            if (!takesMerges()) {
                 expire(database);
             }
             synchronized (getPosition()) {
@@ -162,6 +162,15 @@ abstract class IntervalStore extends FoldbStore {
             }
         } catch (final FoldbException error) {
             throw failed("Error while putting folded values into", error);
+        }
+    }
+
+    /** Writes changes that {@link #admits} let in, even if they have expired meanwhile. */
+    final void writeChanges(final WriteBuffer changes) {
+        try {
+            database().write(changes);
+        } catch (final FoldbException error) {
+            throw failed("Error while putting key/value into", error);
         }
     }
 

@@ -7,7 +7,7 @@ import org.apache.kafka.common.config.ConfigException;
 /**
  * The configuration of merges.
  *
- * @param maxDirtyKeys the number of keys with unfolded operands at which a store folds them all
+ * @param maxDirtyKeys the number of keys with unfolded changes at which a store folds them all
  * @param maxDirtyBytes the memory of such keys, in bytes, at which a store folds them all
  * @param maxTotalBytes the memory that such keys of all stores may take, in bytes
  */

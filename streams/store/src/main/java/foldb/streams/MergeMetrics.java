@@ -1,7 +1,8 @@
 package foldb.streams;
 
 import java.util.concurrent.atomic.LongAdder;
-import java.util.function.Supplier;
+import java.util.function.IntSupplier;
+import java.util.function.LongSupplier;
 import org.apache.kafka.common.metrics.Sensor.RecordingLevel;
 import org.apache.kafka.streams.processor.StateStoreContext;
 import org.apache.kafka.streams.processor.internals.ProcessorContextUtils;
@@ -18,10 +19,12 @@ final class MergeMetrics {
     private final LongAdder earlyFolds = new LongAdder();
 
     void register(
-            StateStoreContext context, String scope, String store, Supplier<DirtyKeys> dirty) {
+            StateStoreContext context, String scope, String store, IntSupplier dirtyKeys,
+            LongSupplier dirtyBytes) {
         StreamsMetricsImpl registry = ProcessorContextUtils.metricsImpl(context);
         String task = context.taskId().toString();
-        add(registry, task, scope, store, "merge-total", "Operands merged", merges);
+        add(registry, task, scope, store, "merge-total",
+            "Operands merged, and records that changed a session", merges);
         add(registry, task, scope, store, "merge-fold-total",
             "Keys that commits read, each to fold its operands", folds);
         add(registry, task, scope, store, "merge-get-total",
@@ -29,11 +32,11 @@ final class MergeMetrics {
         add(registry, task, scope, store, "merge-early-fold-total",
             "Times that changed keys reached a bound before the commit", earlyFolds);
         registry.addStoreLevelMutableMetric(task, scope, store, "merge-dirty-keys",
-            "Keys with operands that no commit has folded", RecordingLevel.INFO,
-            (config, now) -> (long) dirty.get().size());
+            "Keys with changes that no commit has folded", RecordingLevel.INFO,
+            (config, now) -> (long) dirtyKeys.getAsInt());
         registry.addStoreLevelMutableMetric(task, scope, store, "merge-dirty-bytes",
             "Memory of these keys in bytes", RecordingLevel.INFO,
-            (config, now) -> dirty.get().bytes());
+            (config, now) -> dirtyBytes.getAsLong());
     }
 
     private static void add(StreamsMetricsImpl registry, String task, String scope, String store,

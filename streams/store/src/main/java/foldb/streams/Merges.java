@@ -1,6 +1,5 @@
 package foldb.streams;
 
-import foldb.streams.engine.FoldbException;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -9,7 +8,6 @@ import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.errors.ProcessorStateException;
-import org.apache.kafka.streams.errors.StreamsException;
 import org.apache.kafka.streams.kstream.internals.Change;
 import org.apache.kafka.streams.processor.StateStoreContext;
 import org.apache.kafka.streams.processor.api.Record;
@@ -19,7 +17,7 @@ import org.apache.kafka.streams.processor.internals.ProcessorRecordContext;
 import org.apache.kafka.streams.state.internals.CacheFlushListener;
 
 /**
- * The merges of one store, from the operand to the folded value.
+ * The merges of one store, from the change of a key to the folded value.
  *
  * <p>A merge enters a buffer, and its key enters the set of dirty keys. At pre-commit, Streams
  * calls {@link #flush()}. It reads each dirty key once, puts the folded value through the layer
@@ -27,18 +25,19 @@ import org.apache.kafka.streams.state.internals.CacheFlushListener;
  * compacted, so it holds full values and never operands.
  *
  * <p>One stream thread merges and folds. Only {@link #write()} may run in other threads.
+ *
+ * <p>The subclasses are the buffers: {@link OperandMerges} keeps operands, and
+ * {@link SessionMerges} keeps sessions.
  */
-final class Merges {
+abstract class Merges {
     /** The stores that this thread's flush made dirty after their own flush of the same commit. */
     private static final ThreadLocal<Set<Merges>> LATE = new ThreadLocal<>();
 
     private final MergingStore store;
     private final FoldbStore data;
-    private final MergeOperator operator;
-    private final OperandBuffer buffer;
+    private final int foldChunk;
     private final MergeMetrics metrics = new MergeMetrics();
     private final DirtyKeys.Order order;
-    private final ShadowValues shadows;
     private DirtyKeys dirty;
     /** What the dirty keys take of the process's bound; null while the store is closed. */
     private DirtyTotal.Part part;
@@ -54,35 +53,57 @@ final class Merges {
      *
      * @param store the store
      * @param data the store's database
+     * @param foldChunk how many keys a fold reads, logs and forwards together
      * @param order the order in which keys are folded and forwarded
      */
-    Merges(MergingStore store, FoldbStore data, MergeOperator operator, DirtyKeys.Order order) {
+    Merges(MergingStore store, FoldbStore data, int foldChunk, DirtyKeys.Order order) {
         this.store = store;
         this.data = data;
-        this.operator = operator;
+        this.foldChunk = foldChunk;
         this.order = order;
-        this.buffer = new OperandBuffer(data, operator);
-        this.shadows = new ShadowValues(data.name(), operator);
         this.dirty = new DirtyKeys(order);
     }
 
-    MergeOperator operator() {
-        return operator;
+    /** Writes the buffer, so that a reader of the database sees every merge, from any thread. */
+    abstract void write();
+
+    /**
+     * Returns the values of dirty keys as they will be logged; {@code null} where there is none.
+     *
+     * @throws ProcessorStateException if the database cannot be read
+     */
+    abstract byte[][] read(List<Bytes> keys);
+
+    /** Returns an estimate of the memory that the buffer takes until the next fold, in bytes. */
+    abstract long bufferBytes();
+
+    /** Forgets what the buffer has. */
+    abstract void clearBuffer();
+
+    /** Forgets what the buffer has, and its failure: the store closes. */
+    abstract void closeBuffer();
+
+    /** Runs before the folded value of a key is logged; {@code null} if it has none. */
+    void checkFolded(Bytes key, byte[] value) {
     }
 
-    /** Returns what aggregators computed beside the merges. */
-    ShadowValues shadows() {
-        return shadows;
+    /** Returns whether a fold logs and forwards that a dirty key without a value is deleted. */
+    boolean deletes(Bytes key) {
+        return false;
     }
 
-    /** Returns the folded value of a stored key with its timestamp, or {@code null}. */
-    byte[] value(Bytes stored) {
-        buffer.write();
-        try {
-            return data.database().get(stored.get());
-        } catch (FoldbException e) {
-            throw data.failed("Error while getting value for key from", e);
-        }
+    /** Runs after entries were logged and forwarded. A key without a value is deleted. */
+    void forwarded(List<KeyValue<Bytes, byte[]>> entries) {
+    }
+
+    /** Returns the database of the store. */
+    final FoldbStore data() {
+        return data;
+    }
+
+    /** Returns the record that Streams processes now, or {@code null}. */
+    final ProcessorRecordContext current() {
+        return context.recordContext();
     }
 
     /** Begins the merges of a store that opens. {@link #opened()} follows. */
@@ -96,61 +117,28 @@ final class Merges {
         if (part == null) {
             part = DirtyTotal.PROCESS.join(data::reserve);
         }
-        metrics.register(context, FoldbStore.METRICS_SCOPE, data.name(), () -> dirty);
+        metrics.register(context, FoldbStore.METRICS_SCOPE, data.name(), () -> dirty.size(),
+            this::bytes);
     }
 
     /**
-     * Merges an operand into a key without a read.
+     * Notes that a merge has changed a key. {@link #foldIfFull()} follows.
      *
-     * @param key the stored key
-     * @param timestamp the timestamp of the operand, in milliseconds
-     * @param value the serialized value of the operand
-     * @throws StreamsException if the operator cannot fold the value, or the key or value is too
-     *     large; the store stays as it was
-     * @throws ProcessorStateException if the database refuses the write
+     * @param timestamp the timestamp of the change, in milliseconds
      */
-    void merge(Bytes key, long timestamp, byte[] value) {
-        add(key, timestamp, value);
-        foldIfFull();
-    }
-
-    /** Merges as {@link #merge} does, but never folds. {@link #foldIfFull()} follows. */
-    void add(Bytes key, long timestamp, byte[] value) {
-        operator.check(data.name(), value);
-        data.checkOpen();
-        ProcessorRecordContext current = context.recordContext();
-        if (operator.isNumber()) {
-            buffer.addNumber(key, timestamp, value, current);
-        } else {
-            byte[] operand = operator.operand(timestamp, value);
-            if (operator.hasFormat()) {
-                check(operand);
-            }
-            buffer.add(key.get(), operand, current);
-        }
-        metrics.merged();
+    final void changed(Bytes key, long timestamp) {
+        ProcessorRecordContext current = current();
         dirty.add(key, current == null ? unknown(timestamp) : current);
         noteLate();
     }
 
     /** Folds all dirty keys if one of the bounds is reached. */
-    void foldIfFull() {
+    final void foldIfFull() {
         boolean isTotalReached = part != null
-            && part.reaches(dirty.bytes(), bounds.maxTotalBytes());
-        if (isTotalReached || dirty.reaches(bounds)) {
+            && part.reaches(bytes(), bounds.maxTotalBytes());
+        if (isTotalReached || dirty.reaches(bounds, bufferBytes())) {
             metrics.foldedEarly();
             foldAll();
-        }
-    }
-
-    /** Refuses a malformed operand now: in the buffer it would fail the write of all others. */
-    private void check(byte[] operand) {
-        try {
-            data.database().checkOperand(operand);
-        } catch (FoldbException e) {
-            throw new StreamsException("The operand of a merge into store " + data.name()
-                + " must be " + e.getMessage() + ": merge operands that SetOperands or"
-                + " SketchOperands made, or register another operator", e);
         }
     }
 
@@ -168,9 +156,13 @@ final class Merges {
         }
     }
 
-    /** Writes the buffer, so that a read sees every merge. Any thread may call it. */
-    void write() {
-        buffer.write();
+    private long bytes() {
+        return dirty.bytes() + bufferBytes();
+    }
+
+    /** Counts a merge. */
+    final void merged() {
+        metrics.merged();
     }
 
     /** Counts a read of one key. */
@@ -181,7 +173,6 @@ final class Merges {
     /** Forgets that a key is dirty: it has a new value, which is logged. */
     void replaced(Bytes key) {
         dirty.remove(key);
-        shadows.forget(key);
     }
 
     /**
@@ -238,7 +229,7 @@ final class Merges {
         int done = 0;
         try {
             while (done < round.size()) {
-                int end = Math.min(done + operator.foldChunk(), round.size());
+                int end = Math.min(done + foldChunk, round.size());
                 fold(round.subList(done, end));
                 done = end;
             }
@@ -249,17 +240,17 @@ final class Merges {
     }
 
     private void fold(List<DirtyKeys.Entry> keys) {
-        buffer.write();
-        byte[][] values = readAll(keys);
+        byte[][] values = read(keys.stream().map(DirtyKeys.Entry::key).toList());
         metrics.folded(values.length);
-        for (int i = 0; i < values.length; i++) {
-            shadows.check(keys.get(i).key(), values[i]);
-        }
         List<KeyValue<Bytes, byte[]>> entries = new ArrayList<>(values.length);
+        List<ProcessorRecordContext> contexts = new ArrayList<>(values.length);
         for (int i = 0; i < values.length; i++) {
+            Bytes key = keys.get(i).key();
+            checkFolded(key, values[i]);
             // A key is absent if a listener of an earlier chunk deleted it. The delete is logged.
-            if (values[i] != null) {
-                entries.add(KeyValue.pair(keys.get(i).key(), values[i]));
+            if (values[i] != null || deletes(key)) {
+                entries.add(KeyValue.pair(key, values[i]));
+                contexts.add(keys.get(i).context());
             }
         }
         ProcessorRecordContext before = context.recordContext();
@@ -268,52 +259,44 @@ final class Merges {
                 context.setRecordContext(keys.get(keys.size() - 1).context());
             }
             store.putFolded(entries);
-            for (int i = 0; listener != null && i < values.length; i++) {
-                if (values[i] != null) {
-                    forward(keys.get(i), values[i]);
-                }
+            for (int i = 0; i < entries.size(); i++) {
+                context.setRecordContext(contexts.get(i));
+                store.logFolded(entries.get(i).key, entries.get(i).value);
+                forward(entries.get(i));
             }
+            forwarded(entries);
         } finally {
             context.setRecordContext(before);
         }
     }
 
-    private byte[][] readAll(List<DirtyKeys.Entry> keys) {
-        try {
-            return data.database().getAll(keys.stream().map(e -> e.key().get()).toList());
-        } catch (FoldbException e) {
-            throw new ProcessorStateException("Error while folding " + keys.size()
-                + " keys of store " + data.name() + ": " + e.getMessage(), e);
+    private void forward(KeyValue<Bytes, byte[]> entry) {
+        if (listener != null) {
+            listener.apply(new Record<>(store.loggedKey(entry.key),
+                new Change<>(entry.value, null), current().timestamp(), current().headers()));
         }
-    }
-
-    private void forward(DirtyKeys.Entry entry, byte[] value) {
-        context.setRecordContext(entry.context());
-        listener.apply(new Record<>(store.loggedKey(entry.key()), new Change<>(value, null),
-            entry.context().timestamp(), entry.context().headers()));
     }
 
     /** Forgets the dirty keys. Streams calls it when a task changes its type, after a commit. */
     void clear() {
-        buffer.clear();
-        shadows.clear();
+        clearBuffer();
         dirty = new DirtyKeys(order);
         countDirty();
     }
 
     private void countDirty() {
         if (part != null) {
-            part.count(dirty.bytes());
+            part.count(bytes());
         }
     }
 
     /** Forgets all merges: the store closes. */
     void close() {
-        clear();
+        closeBuffer();
+        dirty = new DirtyKeys(order);
         if (part != null) {
             part.leave();
             part = null;
         }
-        buffer.close();
     }
 }

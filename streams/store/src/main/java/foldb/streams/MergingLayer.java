@@ -1,6 +1,7 @@
 package foldb.streams;
 
 import java.util.Map;
+import java.util.function.Function;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.streams.query.Position;
 import org.apache.kafka.streams.query.PositionBound;
@@ -17,18 +18,24 @@ import org.apache.kafka.streams.state.internals.WrappedStateStore;
  * <p>Subclasses write the buffer of {@link Merges} to the database before each read.
  *
  * @param <S> the store of the folded values
+ * @param <M> the merges
  */
-abstract class MergingLayer<S extends FoldbStore> extends WrappedStateStore<S, byte[], byte[]>
-    implements MergingStore {
-    final Merges merges;
+abstract class MergingLayer<S extends FoldbStore, M extends Merges>
+    extends WrappedStateStore<S, byte[], byte[]> implements MergingStore {
+    final M merges;
 
-    MergingLayer(S wrapped, MergeOperator operator, DirtyKeys.Order order) {
+    /**
+     * Makes a closed store.
+     *
+     * @param make makes the merges of this store
+     */
+    MergingLayer(S wrapped, Function<MergingStore, M> make) {
         super(wrapped);
-        merges = new Merges(this, wrapped, operator, order);
+        merges = make.apply(this);
     }
 
     @Override
-    public final Merges merges() {
+    public final M merges() {
         return merges;
     }
 
@@ -74,7 +81,7 @@ abstract class MergingLayer<S extends FoldbStore> extends WrappedStateStore<S, b
     }
 
     @Override
-    public final <R> QueryResult<R> query(
+    public <R> QueryResult<R> query(
             Query<R> query, PositionBound positionBound, QueryConfig config) {
         merges.write();
         return wrapped().query(query, positionBound, config);

@@ -21,6 +21,7 @@ import org.apache.kafka.streams.state.internals.WrappedStateStore;
  * <p>A merging processor is the stock processor over another view of its store: the store appears
  * empty, and what the processor puts is merged ({@link OperandView}). The stock code thus runs the
  * aggregator on a fresh value, drops records with null keys or values, and counts and logs them.
+ * Sessions alone appear as they are ({@link SessionView}).
  */
 final class MergingProcessorSupplier<KIn, VIn, KOut, VOut>
     implements WrappedProcessorSupplier<KIn, VIn, KOut, VOut> {
@@ -41,6 +42,9 @@ final class MergingProcessorSupplier<KIn, VIn, KOut, VOut>
 
     /** Refuses an initial value that is not neutral now, if no serde of the user must tell. */
     private void checkInitial() {
+        if (factory.hasSessions()) {
+            return;
+        }
         Object initial = Aggregation.of(stock).initializer().apply();
         if (initial instanceof Long number) {
             factory.operator().checkInitial(factory.storeName(), number, Serdes.Long(), null);
@@ -87,13 +91,21 @@ final class MergingProcessorSupplier<KIn, VIn, KOut, VOut>
                 logStock(factory.obstacle());
                 return context;
             }
+            view = view(layers, internal);
+            return AggregatorContext.of(internal, name, view);
+        }
+
+        private OperandView view(
+                WrappedStateStore<?, ?, ?> layers, InternalProcessorContext<?, ?> context) {
+            if (factory.hasSessions()) {
+                return SessionView.over(layers, RecordSerdes.of(factory, context));
+            }
             Operands<?, ?> operands = Operands.of(
-                layers, factory, Aggregation.of(stock), internal);
+                layers, factory, Aggregation.of(stock), context);
             Runnable logOldValues = () -> logStock("a downstream operation needs old values");
-            view = factory.isWindowStore()
+            return factory.isWindowStore()
                 ? WindowOperandStore.over(layers, operands, logOldValues)
                 : OperandStore.over(layers, operands, logOldValues);
-            return AggregatorContext.of(internal, name, view);
         }
 
         @Override

@@ -12,6 +12,7 @@ import org.apache.kafka.streams.kstream.internals.KStreamSlidingWindowAggregate;
 import org.apache.kafka.streams.kstream.internals.KStreamWindowAggregate;
 import org.apache.kafka.streams.kstream.internals.KeyValueStoreMaterializer;
 import org.apache.kafka.streams.kstream.internals.MaterializedStoreFactory;
+import org.apache.kafka.streams.kstream.internals.SessionStoreMaterializer;
 import org.apache.kafka.streams.kstream.internals.WindowStoreMaterializer;
 import org.apache.kafka.streams.processor.api.FixedKeyProcessorSupplier;
 import org.apache.kafka.streams.processor.api.ProcessorSupplier;
@@ -26,7 +27,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Turns {@code count()}, {@code reduce} and {@code aggregate} into blind merges, without windows
- * and over tumbling and hopping windows, in an unmodified topology.
+ * and over tumbling and hopping windows, in an unmodified topology. Sessions grow in memory.
  *
  * <p>Set {@code processor.wrapper.class} to this class and register an operator for each store to
  * merge: {@code foldb.merge.<store name>=sum}. The operators are {@code sum}, {@code min},
@@ -38,15 +39,16 @@ import org.slf4j.LoggerFactory;
  * operand. The registered operator must combine operands to the same result as the aggregator. The
  * store folds each changed key once at commit, logs the full value and forwards it. The output is
  * one record per key and commit, as with Streams' record cache, which is off for such a store.
- * {@code foldb.merge.verify} checks the operator against the aggregator.
+ * {@code foldb.merge.verify} checks the operator against the aggregator. Over sessions the
+ * aggregator runs on whole values, and any operator lets the store merge.
  *
  * <p>Streams takes one wrapper only. {@code foldb.processor.wrapper.delegate} names another one,
  * which then wraps what this class makes of each processor.
  *
- * <p>The stock processor stays over sessions, sliding windows and windows that emit when they
- * close, if a downstream operation needs old values, if the store is not one of foldb's timestamped
- * stores, and with a version of Kafka Streams that foldb does not know. One log line then
- * says why.
+ * <p>The stock processor stays over sliding windows, and over windows and sessions that emit when
+ * they close. It also stays if a downstream operation needs old values, if the store is none of
+ * foldb's session stores and timestamped stores, and with a version of Kafka Streams that foldb
+ * does not know. One log line then says why.
  */
 public final class MergingProcessorWrapper implements ProcessorWrapper {
     private static final Logger LOG = LoggerFactory.getLogger(MergingProcessorWrapper.class);
@@ -196,20 +198,16 @@ public final class MergingProcessorWrapper implements ProcessorWrapper {
             return unknown;
         }
         Class<?> type = supplier.getClass();
-        if (type == KStreamSessionWindowAggregate.class) {
-            return "each record looks for the sessions that it extends and reads their values with"
-                + " them, so that a merge would save no read";
-        }
         if (type == KStreamSlidingWindowAggregate.class) {
             return "the records of a sliding window decide which windows there are, so that each"
                 + " record reads the windows near it";
         }
-        if (type == KStreamWindowAggregate.class && Aggregation.emitsOnClose(supplier)) {
-            return "windows that emit when they close are read in the order of time, from a store"
-                + " of Kafka Streams";
+        boolean hasWindows = type == KStreamWindowAggregate.class
+            || type == KStreamSessionWindowAggregate.class;
+        if (hasWindows && Aggregation.emitsOnClose(supplier)) {
+            return "windows that emit when they close are read in the order of time";
         }
-        if (type != KStreamAggregate.class && type != KStreamReduce.class
-                && type != KStreamWindowAggregate.class) {
+        if (!hasWindows && type != KStreamAggregate.class && type != KStreamReduce.class) {
             return type.getSimpleName() + " is not an aggregation of a stream";
         }
         MaterializedStoreFactory<?, ?, ?> materializer = materializer(supplier);
@@ -231,7 +229,8 @@ public final class MergingProcessorWrapper implements ProcessorWrapper {
                 && stores.iterator().next() instanceof FactoryWrappingStoreBuilder<?> builder) {
             StoreFactory factory = builder.storeFactory();
             if (factory.getClass() == KeyValueStoreMaterializer.class
-                    || factory.getClass() == WindowStoreMaterializer.class) {
+                    || factory.getClass() == WindowStoreMaterializer.class
+                    || factory.getClass() == SessionStoreMaterializer.class) {
                 return (MaterializedStoreFactory<?, ?, ?>) factory;
             }
         }

@@ -12,11 +12,15 @@ interface MergingStore extends StateStore {
 
     /**
      * Puts folded values into the database and logs them. The put gives later folds a base, so that
-     * they read no older operands.
+     * they read no older operands. Sessions are written and logged elsewhere.
      *
      * @param entries the stored keys and their values
      */
     void putFolded(List<KeyValue<Bytes, byte[]>> entries);
+
+    /** Logs one entry of {@link #putFolded}, in the context of its newest record. */
+    default void logFolded(Bytes stored, byte[] value) {
+    }
 
     /** Returns the key under which a stored key is logged and forwarded. */
     byte[] loggedKey(Bytes stored);

@@ -6,10 +6,13 @@ import java.util.function.BooleanSupplier;
 import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.kstream.internals.MaterializedStoreFactory;
+import org.apache.kafka.streams.kstream.internals.SessionStoreMaterializer;
 import org.apache.kafka.streams.processor.internals.StoreFactory;
+import org.apache.kafka.streams.processor.StateStore;
 import org.apache.kafka.streams.state.StoreBuilder;
 import org.apache.kafka.streams.state.Stores;
 import org.apache.kafka.streams.state.TimestampedBytesStore;
+import org.apache.kafka.streams.state.internals.SessionStoreBuilder;
 import org.apache.kafka.streams.state.internals.TimestampedKeyValueStoreBuilder;
 import org.apache.kafka.streams.state.internals.TimestampedWindowStoreBuilder;
 import org.apache.kafka.streams.state.internals.WrappedStateStore;
@@ -60,15 +63,19 @@ final class MergingStoreFactory implements StoreFactory {
         if (sendsOldValues.getAsBoolean()) {
             return "a downstream operation needs old values";
         }
-        boolean isTimestamped = builder.getClass() == TimestampedKeyValueStoreBuilder.class
-            || builder.getClass() == TimestampedWindowStoreBuilder.class;
-        if (!isTimestamped || !(builder.build() instanceof WrappedStateStore<?, ?, ?> layers)) {
-            return "the store is not a timestamped store";
+        boolean isKnown = builder.getClass() == TimestampedKeyValueStoreBuilder.class
+            || builder.getClass() == TimestampedWindowStoreBuilder.class
+            || builder.getClass() == SessionStoreBuilder.class;
+        if (!isKnown || !(builder.build() instanceof WrappedStateStore<?, ?, ?> layers)) {
+            return "the store is neither a timestamped store nor a session store";
         }
         FoldbStore inner = Layers.find(layers, FoldbStore.class);
         if (inner == null) {
             return "the store is not one of foldb's; set dsl.store.suppliers.class to "
                 + "foldb.streams.FoldbStoreSuppliers";
+        }
+        if (hasSessions()) {
+            return null;
         }
         if (!(inner instanceof TimestampedBytesStore)) {
             return "the store has no timestamps; use FoldbStores."
@@ -80,19 +87,26 @@ final class MergingStoreFactory implements StoreFactory {
 
     private <K, V> StoreBuilder<?> merging(
             MaterializedStoreFactory<K, V, ?> factory, StoreBuilder<?> builder) {
-        StoreBuilder<?> merging = isWindowStore()
-            ? Stores.timestampedWindowStoreBuilder(
-                windows(builder), factory.keySerde(), factory.valueSerde())
-            : Stores.timestampedKeyValueStoreBuilder(
-                new MergingStoreSupplier(storeName(), operator),
-                factory.keySerde(), factory.valueSerde());
+        Serde<K> keys = factory.keySerde();
+        Serde<V> values = factory.valueSerde();
+        StoreBuilder<?> merging;
+        if (hasSessions()) {
+            merging = Stores.sessionStoreBuilder(
+                inner(builder, FoldbSessionStore.class).merging(operator), keys, values);
+        } else if (isWindowStore()) {
+            merging = Stores.timestampedWindowStoreBuilder(
+                inner(builder, FoldbWindowStore.class).merging(operator), keys, values);
+        } else {
+            merging = Stores.timestampedKeyValueStoreBuilder(
+                new MergingStoreSupplier(storeName(), operator), keys, values);
+        }
         return (loggingEnabled() ? merging.withLoggingEnabled(logConfig())
             : merging.withLoggingDisabled()).withCachingDisabled();
     }
 
-    private MergingWindowStoreSupplier windows(StoreBuilder<?> builder) {
-        WrappedStateStore<?, ?, ?> layers = (WrappedStateStore<?, ?, ?>) builder.build();
-        return Layers.find(layers, FoldbWindowStore.class).merging(operator);
+    /** Returns the innermost of the stock layers: what it was made with holds for the merges. */
+    private static <T> T inner(StoreBuilder<?> builder, Class<T> type) {
+        return Layers.find((StateStore) builder.build(), type);
     }
 
     @Override
@@ -128,6 +142,11 @@ final class MergingStoreFactory implements StoreFactory {
     @Override
     public boolean isWindowStore() {
         return stock.isWindowStore();
+    }
+
+    /** Returns whether the store has sessions. */
+    boolean hasSessions() {
+        return stock.getClass() == SessionStoreMaterializer.class;
     }
 
     @Override

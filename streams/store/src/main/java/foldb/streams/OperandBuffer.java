@@ -3,14 +3,11 @@ package foldb.streams;
 import foldb.streams.engine.FoldbException;
 import foldb.streams.engine.WriteBuffer;
 import java.nio.ByteBuffer;
-import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.List;
 import java.util.Map;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.errors.ProcessorStateException;
 import org.apache.kafka.streams.processor.internals.ProcessorRecordContext;
-import org.apache.kafka.streams.query.Position;
 
 /**
  * The operands of a merge store that its database does not have yet. They cross to the engine
@@ -36,13 +33,13 @@ final class OperandBuffer {
     private final WriteBuffer pending = new WriteBuffer();
     private final Map<Bytes, Combined> numbers = new HashMap<>();
     private int numbersBytes;
-    /** The newest records that the buffer has and the position lacks, one for each partition. */
-    private final List<ProcessorRecordContext> merged = new ArrayList<>();
+    private final MergedRecords merged;
     private ProcessorStateException failure;
 
     OperandBuffer(FoldbStore store, MergeOperator operator) {
         this.store = store;
         this.operator = operator;
+        this.merged = new MergedRecords(store);
     }
 
     /** The operands of one key, combined: the greatest timestamp and the number. */
@@ -76,7 +73,7 @@ final class OperandBuffer {
             combined.timestamp = Math.max(combined.timestamp, timestamp);
             combined.number = operator.combine(combined.number, number);
         }
-        note(current);
+        merged.note(current);
         if (numbersBytes >= NUMBERS_BYTES) {
             write();
         }
@@ -92,12 +89,12 @@ final class OperandBuffer {
         if (key.length + operand.length >= CAPACITY_BYTES) {
             write();
             mergeAlone(key, operand);
-            note(current);
-            updatePosition();
+            merged.note(current);
+            merged.written();
             return;
         }
         pending.merge(key, operand);
-        note(current);
+        merged.note(current);
         if (pending.byteSize() >= CAPACITY_BYTES) {
             write();
         }
@@ -117,22 +114,6 @@ final class OperandBuffer {
             "Error while merging into store " + store.name() + ": " + e.getMessage(), e);
     }
 
-    /** Notes a merged record, in place of the one before it from the same partition. */
-    private void note(ProcessorRecordContext current) {
-        if (current == null || current.topic() == null) {
-            return;
-        }
-        for (int i = 0; i < merged.size(); i++) {
-            ProcessorRecordContext before = merged.get(i);
-            if (before.partition() == current.partition()
-                    && before.topic().equals(current.topic())) {
-                merged.set(i, current);
-                return;
-            }
-        }
-        merged.add(current);
-    }
-
     /**
      * Writes the operands. The failure of one write fails every later call, because a query's
      * thread may have met it first: the task must not commit without these merges.
@@ -145,7 +126,7 @@ final class OperandBuffer {
             try {
                 writeNumbers();
                 writePending();
-                updatePosition();
+                merged.written();
             } catch (FoldbException e) {
                 failure = failed(e);
                 throw failure;
@@ -177,20 +158,6 @@ final class OperandBuffer {
         pending.clear();
         numbers.clear();
         numbersBytes = 0;
-    }
-
-    /**
-     * Adds the merged records to the position of the data. It follows the write of the buffer, so
-     * the position never claims a merge that the database lacks.
-     */
-    private void updatePosition() {
-        Position position = store.getPosition();
-        synchronized (position) {
-            for (ProcessorRecordContext record : merged) {
-                position.withComponent(record.topic(), record.partition(), record.offset());
-            }
-        }
-        merged.clear();
     }
 
     /** Forgets the operands. */

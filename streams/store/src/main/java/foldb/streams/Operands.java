@@ -3,16 +3,10 @@ package foldb.streams;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import org.apache.kafka.common.config.ConfigException;
-import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.errors.StreamsException;
-import org.apache.kafka.streams.kstream.internals.WrappingNullableUtils;
-import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.processor.internals.InternalProcessorContext;
-import org.apache.kafka.streams.processor.internals.ProcessorContextUtils;
-import org.apache.kafka.streams.processor.internals.SerdeGetter;
-import org.apache.kafka.streams.state.StateSerdes;
 import org.apache.kafka.streams.state.ValueAndTimestamp;
 import org.apache.kafka.streams.state.internals.WrappedStateStore;
 
@@ -24,20 +18,19 @@ import org.apache.kafka.streams.state.internals.WrappedStateStore;
  */
 final class Operands<K, V> {
     private final MergingStore store;
-    private final StateSerdes<K, V> serdes;
+    private final OperandMerges merges;
+    private final RecordSerdes<K, V> serdes;
     private final Aggregation<Object, Object, V> aggregation;
-    private final InternalProcessorContext<?, ?> context;
     /** Of how many keys one is verified; 0 if none is. */
     private final long verifiedKeys;
     private Record<?, ?> record;
-    private byte[] rawKey;
 
-    private Operands(MergingStore store, StateSerdes<K, V> serdes,
+    private Operands(MergingStore store, OperandMerges merges, RecordSerdes<K, V> serdes,
             Aggregation<Object, Object, V> aggregation, InternalProcessorContext<?, ?> context) {
         this.store = store;
+        this.merges = merges;
         this.serdes = serdes;
         this.aggregation = aggregation;
-        this.context = context;
         this.verifiedKeys = MergeConfig.verifiedKeys(context.appConfigs());
     }
 
@@ -49,33 +42,25 @@ final class Operands<K, V> {
      * @param aggregation what the processor does
      * @throws ConfigException if the aggregation's initial value is not neutral
      */
-    @SuppressWarnings("unchecked")
     static <K, V> Operands<K, V> of(WrappedStateStore<?, ?, ?> layers, MergingStoreFactory factory,
             Aggregation<Object, Object, V> aggregation, InternalProcessorContext<?, ?> context) {
-        SerdeGetter defaults = new SerdeGetter((ProcessorContext<?, ?>) context);
-        Serde<K> keySerde = (Serde<K>) WrappingNullableUtils.prepareKeySerde(
-            factory.keySerde(), defaults);
-        Serde<V> valueSerde = (Serde<V>) WrappingNullableUtils.prepareValueSerde(
-            factory.valueSerde(), defaults);
-        String topic = ProcessorContextUtils.changelogFor(context, layers.name(), false);
+        RecordSerdes<K, V> serdes = RecordSerdes.of(factory, context);
         MergingStore store = Layers.find(layers, MergingStore.class);
-        factory.operator().checkInitial(
-            store.name(), aggregation.initializer().apply(), valueSerde, topic);
-        return new Operands<>(store,
-            new StateSerdes<>(topic, keySerde, valueSerde), aggregation, context);
+        // The factory chose the store: only session stores have other merges.
+        OperandMerges merges = (OperandMerges) store.merges();
+        factory.operator().checkInitial(store.name(), aggregation.initializer().apply(),
+            serdes.values(), serdes.topic());
+        return new Operands<>(store, merges, serdes, aggregation, context);
     }
 
     void begin(Record<?, ?> next) {
         record = next;
-        rawKey = null;
+        serdes.begin();
     }
 
     /** Returns the serialized key of the current record. */
     Bytes key(K key) {
-        if (rawKey == null) {
-            rawKey = Layers.rawKey(serdes, key, context.headers());
-        }
-        return Bytes.wrap(rawKey);
+        return serdes.key(key);
     }
 
     /**
@@ -90,10 +75,9 @@ final class Operands<K, V> {
                 + " for a fresh value. A merge cannot delete: return an operand, or remove "
                 + FoldbConfig.MERGE_PREFIX + store.name() + " from the configuration");
         }
-        byte[] operand = Layers.rawValue(serdes, value.value(), context.headers());
+        byte[] operand = serdes.raw(value.value());
         ShadowValues.Shadow shadow =
             verifiedKeys > 0 && isVerified() ? aggregate(stored, value.timestamp()) : null;
-        Merges merges = store.merges();
         merges.add(stored, value.timestamp(), operand);
         // An operand that was refused has changed neither the store nor the shadow.
         if (shadow != null) {
@@ -105,27 +89,26 @@ final class Operands<K, V> {
     /** Whether the current key is one of those that are verified. */
     private boolean isVerified() {
         // The multiplication spreads keys that differ in their last bytes only.
-        int hash = Arrays.hashCode(rawKey) * 0x9E3779B9;
+        int hash = Arrays.hashCode(serdes.key()) * 0x9E3779B9;
         return Integer.toUnsignedLong(hash ^ hash >>> 16) % verifiedKeys == 0;
     }
 
     /** Runs the aggregation itself, as the stock processor would. */
     private ShadowValues.Shadow aggregate(Bytes stored, long timestamp) {
-        ShadowValues.Shadow before = store.merges().shadows().get(stored);
-        byte[] stamped = before == null ? store.merges().value(stored) : before.value();
+        ShadowValues.Shadow before = merges.shadows().get(stored);
+        byte[] stamped = before == null ? merges.value(stored) : before.value();
         V old = stamped == null ? aggregation.initializer().apply() : valueOf(stamped);
         long newest = stamped == null ? timestamp
             : Math.max(timestamp, ByteBuffer.wrap(stamped).getLong());
         V now = aggregation.aggregator().apply(record.key(), record.value(), old);
-        byte[] raw = now == null ? null : Layers.rawValue(serdes, now, context.headers());
-        byte[] next = raw == null ? null : store.merges().operator().operand(newest, raw);
+        byte[] raw = now == null ? null : serdes.raw(now);
+        byte[] next = raw == null ? null : merges.operator().operand(newest, raw);
         return new ShadowValues.Shadow(store.show(record.key(), stored), next,
             value -> valueOf(value) + " at " + ByteBuffer.wrap(value).getLong());
     }
 
     private V valueOf(byte[] stamped) {
-        return Layers.valueFrom(serdes,
-            Arrays.copyOfRange(stamped, MergeOperator.STAMP_BYTES, stamped.length),
-            context.headers());
+        return serdes.value(
+            Arrays.copyOfRange(stamped, MergeOperator.STAMP_BYTES, stamped.length));
     }
 }

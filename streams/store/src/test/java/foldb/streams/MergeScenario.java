@@ -4,6 +4,7 @@ import java.nio.file.Path;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
@@ -13,6 +14,7 @@ import java.util.function.Consumer;
 import java.util.stream.Collectors;
 import org.apache.kafka.common.MetricName;
 import org.apache.kafka.common.header.internals.RecordHeaders;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.Deserializer;
 import org.apache.kafka.common.serialization.LongDeserializer;
 import org.apache.kafka.common.serialization.Serdes;
@@ -148,6 +150,32 @@ final class MergeScenario implements AutoCloseable {
         Map<String, String> last = new TreeMap<>();
         records.forEach(record -> last.put(record.key(),
             record.value() + " at " + record.timestamp()));
+        return last;
+    }
+
+    /** Returns the records of the topic {@code output}, whose values are numbers. */
+    List<String> output() {
+        return records("output").stream()
+            .map(record -> record.key() + "=" + record.value() + " at " + record.timestamp())
+            .toList();
+    }
+
+    /** Returns the changelog of the store {@code store}, with keys and values in hex. */
+    List<String> logged() {
+        HexFormat hex = HexFormat.of();
+        ByteArrayDeserializer bytes = new ByteArrayDeserializer();
+        return driver.createOutputTopic(changelog("store"), bytes, bytes)
+            .readRecordsToList().stream()
+            .map(record -> hex.formatHex(record.key()) + "="
+                + (record.value() == null ? null : hex.formatHex(record.value())) + " at "
+                + record.timestamp())
+            .toList();
+    }
+
+    /** Returns the last record of each key, of what {@link #output} or {@link #logged} gives. */
+    static Map<String, String> last(List<String> records) {
+        Map<String, String> last = new TreeMap<>();
+        records.forEach(record -> last.put(record.split("=")[0], record));
         return last;
     }
 

@@ -1,6 +1,5 @@
 package foldb.streams;
 
-import static foldb.streams.MergeScenario.changelog;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -9,15 +8,10 @@ import foldb.streams.MergeScenario.Event;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.HexFormat;
 import java.util.List;
-import java.util.Map;
 import java.util.Properties;
 import java.util.Random;
-import java.util.TreeMap;
 import java.util.function.Consumer;
-import org.apache.kafka.common.serialization.ByteArrayDeserializer;
-import org.apache.kafka.common.serialization.LongDeserializer;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.StreamsConfig;
@@ -29,7 +23,6 @@ import org.apache.kafka.streams.kstream.KStream;
 import org.apache.kafka.streams.kstream.KTable;
 import org.apache.kafka.streams.kstream.Materialized;
 import org.apache.kafka.streams.kstream.Produced;
-import org.apache.kafka.streams.kstream.SessionWindows;
 import org.apache.kafka.streams.kstream.SlidingWindows;
 import org.apache.kafka.streams.kstream.Suppressed;
 import org.apache.kafka.streams.kstream.TimeWindowedKStream;
@@ -149,48 +142,6 @@ class WindowedMergeTest {
         return properties;
     }
 
-    /** Draws events whose time advances and jumps, and some of which are late or far too late. */
-    private static final class Clock {
-        private final Random random;
-        private long now = 1000;
-
-        Clock(Random random) {
-            this.random = random;
-        }
-
-        List<Event> draw(int count) {
-            List<Event> events = new ArrayList<>();
-            for (int i = 0; i < count; i++) {
-                now += random.nextInt(40) == 0 ? random.nextInt(60_000) : random.nextInt(500);
-                long late = random.nextInt(random.nextInt(100) + 1) * 1000L;
-                events.add(new Event("aab".substring(random.nextInt(3)) + random.nextInt(4),
-                    (long) random.nextInt(200) - 100, Math.max(0, now - late)));
-            }
-            return events;
-        }
-    }
-
-    private static List<String> logged(MergeScenario scenario) {
-        return scenario.driver().createOutputTopic(changelog("store"),
-                new ByteArrayDeserializer(), new LongDeserializer())
-            .readRecordsToList().stream()
-            .map(record -> HexFormat.of().formatHex(record.key()) + "=" + record.value() + " at "
-                + record.timestamp())
-            .toList();
-    }
-
-    private static List<String> output(MergeScenario scenario) {
-        return scenario.records("output").stream()
-            .map(record -> record.key() + "=" + record.value() + " at " + record.timestamp())
-            .toList();
-    }
-
-    private static Map<String, String> last(List<String> records) {
-        Map<String, String> last = new TreeMap<>();
-        records.forEach(record -> last.put(record.split("=")[0], record));
-        return last;
-    }
-
     /** Returns what several kinds of reads find, in their order. */
     private static List<String> contents(MergeScenario scenario, long now) {
         var store = scenario.driver().<String, Long>getTimestampedWindowStore("store");
@@ -228,7 +179,7 @@ class WindowedMergeTest {
 
     private void compare(Shape shape, String guarantee) {
         Random random = new Random(shape.ordinal() + 1);
-        Clock clock = new Clock(random);
+        EventClock clock = new EventClock(random);
         try (MergeScenario stock = MergeScenario.start(stock(guarantee), shape::declare);
                 MergeScenario cached = MergeScenario.start(cached(guarantee), shape::declare);
                 MergeScenario merging =
@@ -239,14 +190,14 @@ class WindowedMergeTest {
                     scenario.commit(batch);
                 }
                 if (commit % 3 == 0) {
-                    assertEquals(contents(stock, clock.now), contents(merging, clock.now));
+                    assertEquals(contents(stock, clock.now()), contents(merging, clock.now()));
                 }
             }
-            List<String> log = logged(merging);
+            List<String> log = merging.logged();
             assertTrue(log.size() > 150, "windows were logged: " + log.size());
-            assertEquals(logged(cached), log);
-            assertEquals(last(logged(stock)), last(log));
-            assertEquals(output(cached), output(merging));
+            assertEquals(cached.logged(), log);
+            assertEquals(MergeScenario.last(stock.logged()), MergeScenario.last(log));
+            assertEquals(cached.output(), merging.output());
             assertEquals(log.size(), merging.metric("merge-fold-total"));
             assertTrue(merging.metric("merge-total") > log.size(), "several merges make one fold");
             assertEquals(cached.metric("dropped-records-total"),
@@ -256,7 +207,7 @@ class WindowedMergeTest {
 
     private static void commitAll(MergeScenario... scenarios) {
         Random random = new Random(4);
-        Clock clock = new Clock(random);
+        EventClock clock = new EventClock(random);
         for (int commit = 0; commit < 10; commit++) {
             List<Event> batch = clock.draw(1 + random.nextInt(60));
             for (MergeScenario scenario : scenarios) {
@@ -273,9 +224,9 @@ class WindowedMergeTest {
                     MergeScenario merging = MergeScenario.start(
                         merging(StreamsConfig.AT_LEAST_ONCE, "sum"), topology)) {
                 commitAll(stock, merging);
-                List<String> output = output(merging);
+                List<String> output = merging.output();
                 assertTrue(output.size() > 10, "records came out: " + output.size());
-                assertEquals(output(stock), output);
+                assertEquals(stock.output(), output);
                 assertEquals(-1, merging.metric("merge-total"), "nothing merges");
             }
         });
@@ -288,15 +239,6 @@ class WindowedMergeTest {
         staysStock("a downstream operation needs old values", events ->
             write(events.groupByKey(GROUPED).windowedBy(HOPPING).count(store())
                 .suppress(Suppressed.untilWindowCloses(Suppressed.BufferConfig.unbounded()))));
-    }
-
-    @Test
-    void sessionsStayStock() {
-        staysStock("each record looks for the sessions that it extends", events ->
-            write(events.groupByKey(GROUPED)
-                .windowedBy(SessionWindows.ofInactivityGapAndGrace(
-                    Duration.ofSeconds(3), Duration.ofSeconds(50)))
-                .count(Materialized.as("store"))));
     }
 
     @Test
@@ -332,7 +274,7 @@ class WindowedMergeTest {
                     merging(StreamsConfig.AT_LEAST_ONCE, "sum"), topology)) {
             commitAll(stock, merging);
             assertTrue(merging.metric("merge-total") > 0);
-            assertEquals(last(output(stock)), last(output(merging)));
+            assertEquals(MergeScenario.last(stock.output()), MergeScenario.last(merging.output()));
         }
     }
 
@@ -347,9 +289,9 @@ class WindowedMergeTest {
                     MergeScenario.start(cached(StreamsConfig.AT_LEAST_ONCE), topology);
                 MergeScenario merging = MergeScenario.start(properties, topology)) {
             commitAll(stock, cached, merging);
-            List<String> logged = logged(merging);
-            assertTrue(logged.size() > logged(cached).size() * 5 / 4, "early folds log");
-            assertEquals(last(logged(stock)), last(logged));
+            List<String> logged = merging.logged();
+            assertTrue(logged.size() > cached.logged().size() * 5 / 4, "early folds log");
+            assertEquals(MergeScenario.last(stock.logged()), MergeScenario.last(logged));
         }
     }
 
@@ -364,9 +306,9 @@ class WindowedMergeTest {
                     merging(StreamsConfig.AT_LEAST_ONCE, "sum"), topology)) {
             cached.commit(batch);
             merging.commit(batch);
-            assertEquals(logged(cached), logged(merging));
-            List<String> output = output(merging);
-            assertEquals(output(cached), output);
+            assertEquals(cached.logged(), merging.logged());
+            List<String> output = merging.output();
+            assertEquals(cached.output(), output);
             assertEquals("[old@0/20000]=2 at 2000", output.get(0));
             assertEquals(1, merging.metric("dropped-records-total"), "the last is late");
             try (var all = merging.driver().getTimestampedWindowStore("store").all()) {
@@ -404,8 +346,8 @@ class WindowedMergeTest {
                 MergeScenario merging = MergeScenario.start(
                     merging(StreamsConfig.AT_LEAST_ONCE, "sum"), topology)) {
             commitAll(stock, merging);
-            List<String> output = output(merging);
-            assertEquals(output(stock), output);
+            List<String> output = merging.output();
+            assertEquals(stock.output(), output);
         }
     }
 

@@ -68,9 +68,10 @@ public final class Bench {
                 case "store" -> bench.store();
                 case "restore" -> bench.restore();
                 case "memory" -> bench.memory();
-                case "windows" -> bench.aggregate(Topologies.TUMBLING, Topologies.HOPPING);
+                case "windows" -> bench.aggregate(
+                    Topologies.TUMBLING, Topologies.HOPPING, Topologies.SESSIONS);
                 default -> bench.aggregate(
-                    Topologies.SUMS, Topologies.TUMBLING, Topologies.HOPPING);
+                    Topologies.SUMS, Topologies.TUMBLING, Topologies.HOPPING, Topologies.SESSIONS);
             }
         }
         System.out.println();

@@ -1,12 +1,14 @@
 package foldb.streams.it;
 
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 
 /**
- * Measures {@code aggregate(sum)}, tumbling counts and hopping counts on a real broker, from the
- * first record to the last commit.
+ * Measures {@code aggregate(sum)} and counts of tumbling windows, hopping windows and sessions on a
+ * real broker, from the first record to the last commit. Beside each stands the same application
+ * without a store, which drops what it reads: no store can be faster.
  */
 final class BenchAggregate {
     private static final int LIMIT_SECONDS = 600;
@@ -60,8 +62,9 @@ final class BenchAggregate {
         for (boolean cached : new boolean[] {false, true}) {
             for (boolean exactly : new boolean[] {false, true}) {
                 Case one = new Case(topology, round, keys, cached, exactly, events);
-                one.measure(world, in, StoreKind.STOCK);
-                one.measure(world, in, StoreKind.MERGE);
+                one.measureStore(world, in, StoreKind.STOCK);
+                one.measureStore(world, in, StoreKind.MERGE);
+                one.measureWithoutStore(world, in);
             }
         }
     }
@@ -92,33 +95,60 @@ final class BenchAggregate {
                     : "30 s at-least-once", cached ? "on" : "off");
         }
 
-        void measure(World world, String in, StoreKind kind) throws Exception {
+        void measureStore(World world, String in, StoreKind kind) throws Exception {
             String store = topology.outputs().get(0);
-            String id = "bench-" + store + "-" + kind.word() + "-" + keys
-                + (cached ? "-cached" : "") + (exactly ? "-eos-" : "-alos-") + round;
+            String id = id(store + "-" + kind.word());
             String output = Topologies.topic(id, store);
             world.topics().create(List.of(output));
+            long[] answer = drain(world, in, topology, kind, id);
+            double perSecond = perSecond(answer);
+            table.more(row(), kind, perSecond);
+            if (kind == StoreKind.MERGE) {
+                double gets = (answer[1] + answer[2]) / (double) events;
+                table.note(row(), "gets per event", gets);
+            }
+            World.say(String.format("  %s %s: %.0f thousand/s, %d keys folded, %d read, %d "
+                + "merged, %d output records", row(), kind.word(), perSecond, answer[1],
+                answer[2], answer[3], world.topics().size(output)));
+        }
+
+        void measureWithoutStore(World world, String in) throws Exception {
+            String id = id("no-store-" + topology.outputs().get(0));
+            double perSecond =
+                perSecond(drain(world, in, Topologies.NO_STORE, StoreKind.STOCK, id));
+            table.note(row(), "without a store", perSecond);
+            World.say(String.format("  %s without a store: %.0f thousand/s", row(), perSecond));
+        }
+
+        private String id(String name) {
+            return "bench-" + name + "-" + keys + (cached ? "-cached" : "")
+                + (exactly ? "-eos-" : "-alos-") + round;
+        }
+
+        private double perSecond(long[] answer) {
+            return events * 1000.0 / answer[0];
+        }
+
+        /** Runs an application over the whole input, and returns what the instance drained. */
+        private long[] drain(World world, String in, Topologies run, StoreKind kind, String id)
+                throws Exception {
             Application application =
-                Application.of(world, id, topology, kind, exactly, in, id)
+                Application.of(world, id, run, kind, exactly, in, id)
                     .with("commit.interval.ms", exactly ? "100" : "30000")
                     .with("statestore.cache.max.bytes", cached ? "10485760" : "0")
                     .with("session.timeout.ms", "45000")
                     .with("metric.reporters", LastValues.class.getName());
             BenchStore.cache(application.settings(), cacheBytes);
+            long[] answer;
             try (Instance instance = Instance.start(world, application, "a")) {
-                long[] answer = instance.drain(events, LIMIT_SECONDS);
-                double perSecond = events * 1000.0 / answer[0];
-                table.more(row(), kind, perSecond);
-                if (kind == StoreKind.MERGE) {
-                    double gets = (answer[1] + answer[2]) / (double) events;
-                    table.note(row(), "gets per event", gets);
-                }
-                World.say(String.format("  %s %s: %.0f thousand/s, %d keys folded, %d read, %d "
-                    + "merged, %d output records", row(), kind.word(), perSecond, answer[1],
-                    answer[2], answer[3], world.topics().size(output)));
+                answer = instance.drain(events, LIMIT_SECONDS);
             }
             // The state of a finished run takes memory of the file cache only.
-            Bench.remove(application.stateDirectory(world, "a"));
+            Path state = application.stateDirectory(world, "a");
+            if (Files.exists(state)) {
+                Bench.remove(state);
+            }
+            return answer;
         }
     }
 }

@@ -39,8 +39,8 @@ final class BenchTable {
             double foldb = median(row.figures.get(ours));
             double ratio = row.less ? stock / foldb : foldb / stock;
             StringBuilder notes = new StringBuilder();
-            row.notes.forEach((note, figures) ->
-                notes.append(note).append(' ').append(figure(median(figures))));
+            row.notes.forEach((note, figures) -> notes.append(notes.isEmpty() ? "" : ", ")
+                .append(note).append(' ').append(figure(median(figures))));
             text.append("| ").append(name).append(" | ").append(figure(stock)).append(" | ")
                 .append(figure(foldb)).append(" | ").append(figure(ratio)).append(" | ")
                 .append(notes).append(" |\n");

@@ -25,6 +25,13 @@ import org.apache.kafka.streams.state.WindowStore;
 
 /** The topologies of the scenarios. None names a kind of store. */
 enum Topologies {
+    /** Reads the input, and drops it: what an application without a store costs. */
+    NO_STORE(List.of()) {
+        @Override
+        void build(StreamsBuilder builder, String in, String out) {
+            stream(builder, in).foreach((key, value) -> { });
+        }
+    },
     /** One table: the sum of each key. */
     SUMS(List.of("sums")) {
         @Override
@@ -44,6 +51,13 @@ enum Topologies {
         @Override
         void build(StreamsBuilder builder, String in, String out) {
             windows(grouped(builder, in), out);
+        }
+    },
+    /** A count for each session. */
+    SESSIONS(List.of("sessions")) {
+        @Override
+        void build(StreamsBuilder builder, String in, String out) {
+            sessions(grouped(builder, in), out);
         }
     },
     /** The tables and the windows, for queries. */
@@ -121,7 +135,8 @@ enum Topologies {
     static final TimeWindows OVERLAPPING = MINUTES.advanceBy(Duration.ofSeconds(12));
     /** The operator of each store that can merge. */
     static final Map<String, String> OPERATORS = Map.of("sums", "sum", "counts", "sum",
-        "greatest", "max", "tumbling", "sum", "hopping", "sum");
+        "greatest", "max", "windows", "sum", "sessions", "sum", "tumbling", "sum",
+        "hopping", "sum");
 
     private static final Serde<Long> LONG = Serdes.Long();
 
@@ -170,6 +185,10 @@ enum Topologies {
             .count(Materialized.as("windows"))
             .toStream(Topologies::text)
             .to(topic(out, "windows"), Produced.with(Serdes.String(), LONG));
+        sessions(grouped, out);
+    }
+
+    private static void sessions(KGroupedStream<String, Long> grouped, String out) {
         grouped.windowedBy(SessionWindows.ofInactivityGapAndGrace(GAP, LATE))
             .count(Materialized.as("sessions"))
             .toStream(Topologies::text)

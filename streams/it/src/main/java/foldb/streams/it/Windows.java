@@ -14,9 +14,7 @@ final class Windows implements Scenario {
     @Override
     public void run(World world) throws Exception {
         for (StoreKind kind : world.kinds()) {
-            boolean same = kind == StoreKind.MERGE && world.kinds().contains(StoreKind.FOLDB);
-            // No store of this topology has an operator: one of the two kinds is enough.
-            if (world.brief() ? world.isChecked(kind) : !same) {
+            if (world.isChecked(kind)) {
                 count(world, kind);
             }
         }
@@ -45,6 +43,7 @@ final class Windows implements Scenario {
             first.awaitRunning(Topics.PARTITIONS);
             feeder.join();
             topics.awaitCommitted(id, in, 90, List.of(first));
+            first.checkMerges(kind);
             application.checkStores(world, "a", kind);
             first.stop();
         }
