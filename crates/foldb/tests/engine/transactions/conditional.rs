@@ -98,8 +98,9 @@ fn bad_input_is_refused() {
 fn a_deadline_ends_a_step_that_always_loses() {
     let dir = TempDir::new().unwrap();
     let db = open(&dir);
+    // Long enough for some runs on a slow machine.
     let soon =
-        WriteOptions { deadline: Some(Duration::from_millis(50)), ..WriteOptions::default() };
+        WriteOptions { deadline: Some(Duration::from_millis(500)), ..WriteOptions::default() };
     let mut runs = 0;
     let lost = db.default_keyspace().with(&soon).update("k", |_| {
         runs += 1;
