@@ -45,7 +45,7 @@ pub(crate) const MACHINES: [Machine; 7] = [
     },
     Machine {
         target: "aarch64-unknown-linux-musl",
-        ran: false,
+        ran: true,
         starts: Starts::Qemu("aarch64"),
         linker: Some("rust-lld"),
         libraries: None,

@@ -27,7 +27,7 @@ pub(super) fn prepare() -> Result<(), String> {
     // It ends with its last program, and a program that starts just then fails. So it stays for ten
     // minutes more. A server that already runs is as good.
     let mut server = Command::new(SERVER);
-    // Nobody waits for the end of its output.
+    // A caller that reads this program's output must not wait for the server's end.
     server.stdout(Stdio::null()).stderr(Stdio::null());
     let _already_runs = server.arg("-p600").env("WINEPREFIX", &directory).status();
     Ok(())

@@ -92,10 +92,10 @@ fn wait_for_puts(db: &Db, fs: &MemFs) {
 fn wait_for_space(db: &Db, fs: &MemFs) {
     wait_for_puts(db, fs);
     let (start, file) = (Instant::now(), fs.create("probe".as_ref()).unwrap());
-    while file.free_space() < Some(DISK / 2) {
+    // Work that was under way may have met the full disk after the first put.
+    while file.free_space() < Some(DISK / 2) || db.stats().disk_is_full {
         check_time(start, "space is back", db, fs);
     }
-    assert!(!db.stats().disk_is_full);
     for n in 0..1000 {
         db.put(key(n), value(n)).unwrap();
     }
