@@ -41,7 +41,8 @@ pub(crate) enum Task {
     /// Names select scenarios, `--store stock|foldb|merge` selects stores
     It(Passed),
     /// Benchmarks beside the stock stores, as a table; `--small`, `--rounds N`, `--cache MIB`, and
-    /// the parts `store`, `restore`, `memory`, `aggregate` and `windows` (of `aggregate` alone)
+    /// the parts `store`, `restore`, `memory` and `aggregate`, or rows of `aggregate` alone:
+    /// `windows`, `tumbling`, `hopping`, `sessions`
     Bench(Passed),
 }
 

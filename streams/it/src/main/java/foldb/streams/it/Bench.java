@@ -5,17 +5,22 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.stream.Stream;
 
 /**
  * Measures the stores of foldb beside the stock ones, in turn, and prints a table. Usage:
  * {@code Bench [--small] [--rounds N] [--cache MIB] [store] [restore] [memory] [aggregate]
- * [windows]}; {@code windows} are the windowed rows of {@code aggregate} alone.
+ * [windows] [tumbling] [hopping] [sessions]}; the last four are rows of {@code aggregate} alone,
+ * {@code windows} all that have windows.
  */
 public final class Bench {
     private static final int LIMIT_SECONDS = 900;
+    private static final List<Topologies> WINDOWED =
+        List.of(Topologies.TUMBLING, Topologies.HOPPING, Topologies.SESSIONS);
 
     private final boolean small;
     private final int rounds;
@@ -48,11 +53,11 @@ public final class Bench {
                 case "--small" -> small = true;
                 case "--rounds" -> rounds = Integer.parseInt(arguments[++at]);
                 case "--cache" -> cacheMib = Long.parseLong(arguments[++at]);
-                case "store", "restore", "memory", "aggregate", "windows" ->
-                    parts.add(arguments[at]);
+                case "store", "restore", "memory", "aggregate", "windows", "tumbling", "hopping",
+                        "sessions" -> parts.add(arguments[at]);
                 default -> {
                     System.err.println("unknown word '" + arguments[at] + "'; parts are store, "
-                        + "restore, memory, aggregate and windows");
+                        + "restore, memory, aggregate, windows, tumbling, hopping and sessions");
                     System.exit(2);
                 }
             }
@@ -62,17 +67,26 @@ public final class Bench {
         }
         Children.killAtExit();
         Bench bench = new Bench(small, rounds, cacheMib);
+        // One broker serves all topologies.
+        Set<Topologies> topologies = new LinkedHashSet<>();
         for (String part : parts) {
             World.say(part);
             switch (part) {
                 case "store" -> bench.store();
                 case "restore" -> bench.restore();
                 case "memory" -> bench.memory();
-                case "windows" -> bench.aggregate(
-                    Topologies.TUMBLING, Topologies.HOPPING, Topologies.SESSIONS);
-                default -> bench.aggregate(
-                    Topologies.SUMS, Topologies.TUMBLING, Topologies.HOPPING, Topologies.SESSIONS);
+                case "tumbling" -> topologies.add(Topologies.TUMBLING);
+                case "hopping" -> topologies.add(Topologies.HOPPING);
+                case "sessions" -> topologies.add(Topologies.SESSIONS);
+                case "windows" -> topologies.addAll(WINDOWED);
+                default -> {
+                    topologies.add(Topologies.SUMS);
+                    topologies.addAll(WINDOWED);
+                }
             }
+        }
+        if (!topologies.isEmpty()) {
+            bench.aggregate(List.copyOf(topologies));
         }
         System.out.println();
         System.out.print(bench.table.markdown());
@@ -138,9 +152,8 @@ public final class Bench {
         return figures;
     }
 
-    private void aggregate(Topologies... topologies) throws Exception {
-        new BenchAggregate(small, List.of(topologies), rounds, cacheBytes, directory, logs, table)
-            .run();
+    private void aggregate(List<Topologies> topologies) throws Exception {
+        new BenchAggregate(small, topologies, rounds, cacheBytes, directory, logs, table).run();
     }
 
     private void remove() throws Exception {
