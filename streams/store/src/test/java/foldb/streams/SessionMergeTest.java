@@ -60,6 +60,9 @@ class SessionMergeTest {
     private static final SessionWindows LONG = SessionWindows.ofInactivityGapAndGrace(
         Duration.ofSeconds(20), Duration.ofSeconds(50));
 
+    /** Before 4.3 a processor's session store does not iterate backward, whoever made it. */
+    private static final boolean READS_BACKWARD = KafkaVersions.STORES_KEEP_OFFSETS;
+
     @TempDir
     Path directory;
 
@@ -537,9 +540,13 @@ class SessionMergeTest {
                     long time = record.timestamp();
                     forward(record, store.findSessions(
                         record.key(), time - 40_000, time + 40_000));
-                    forward(record, store.backwardFindSessions("a", record.key(), 0, time));
                     forward(record, store.fetch("a", "b9"));
-                    try (var found = store.backwardFetch(record.key())) {
+                    if (READS_BACKWARD) {
+                        forward(record,
+                            store.backwardFindSessions("a", record.key(), 0, time));
+                        forward(record, store.backwardFetch(record.key()));
+                    }
+                    try (var found = store.fetch(record.key())) {
                         found.forEachRemaining(session -> context().forward(record.withValue(
                             store.fetchSession(record.key(), session.key.window().start(),
                                 session.key.window().end()))));
