@@ -8,6 +8,9 @@ use std::thread;
 use foldb_env::mem::{Fault, Operation};
 use foldb_env::{Env, FileSystem, ManualClock, MemFs, SystemThreads};
 
+use crate::db::state::patience::Patience;
+use crate::db::throttle::full_disk::Waiting;
+use crate::error::Error;
 use crate::explain::OptionSource;
 use crate::files::FileNames;
 use crate::key::DEFAULT_KEYSPACE;
@@ -213,6 +216,21 @@ fn a_reopened_database_of_a_shared_runtime_has_a_small_memtable() {
             assert_eq!((takes(&db, 1000), takes(&db, half)), (true, takes_half), "{is_new}");
         }
     }
+}
+
+/// A regression test: a delete failed if a worker ended the shortage between the delete's error and
+/// its wait for space.
+#[test]
+fn a_delete_tries_again_once_if_the_shortage_ended_before_its_wait() {
+    let fs = MemFs::new();
+    let db = open(&fs).unwrap();
+    let mut waited = Waiting::default();
+    let mut wait = |kind| {
+        db.core().wait_for_space(Error::new(kind, "an error"), &mut waited, Patience::ENDLESS)
+    };
+    assert_eq!(wait(ErrorKind::Io).unwrap_err().kind(), ErrorKind::Io);
+    wait(ErrorKind::NoSpace).unwrap();
+    assert_eq!(wait(ErrorKind::NoSpace).unwrap_err().kind(), ErrorKind::NoSpace);
 }
 
 /// A database that never syncs closes the logs that it has removed.

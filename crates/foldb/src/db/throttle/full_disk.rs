@@ -25,7 +25,6 @@
 //! only while the database has the directory's lock. A file system that does not tell its free
 //! space has no reserve.
 
-use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,8 +56,6 @@ const SMALLEST_TABLE: u64 = 64 << 10;
 /// full the disk is.
 const PART_FOR_SEGMENT: u64 = 16;
 const SMALLEST_SEGMENT: u64 = 256 << 10;
-/// How often a reserve that does not fit the disk is tried in half the size.
-const TRIES_OF_RESERVE: usize = 8;
 /// Sealed memtables that may wait beyond the usual number while the reserve is open. They hold few
 /// deletes each.
 const MORE_SEALED: usize = 16;
@@ -121,27 +118,32 @@ impl Core {
         patience: Patience,
     ) -> Result<WriterGuard<'a, WriterState>> {
         let mut waited = Waiting::default();
-        let ask = |writer: &mut WriterState| {
-            if self.reserve.is_lent() {
-                // A delete that takes the space of the flush now would block all later ones.
-                let reason = "the disk is full, and a flush uses what the reserve has left";
-                return Err(Error::new(ErrorKind::NoSpace, reason));
-            }
-            if writer.log.is_closed() {
-                begin_log_after_close(self, writer)?;
-            }
-            writer.log.ask_for(writes.most_log_bytes())
-        };
-        while let Err(error) = ask(&mut writer) {
+        while let Err(error) = self.ask_log(&mut writer, writes) {
             drop(writer);
             self.wait_for_space(error, &mut waited, patience)?;
             writer = self.lock_writer_for(patience)?;
             self.check_writable()?;
-            if !self.reserve.is_open() {
-                break;
-            }
         }
         Ok(writer)
+    }
+
+    /// Reserves space for the writes in the log, if the reserve is open.
+    ///
+    /// # Errors
+    /// `NoSpace`.
+    pub(crate) fn ask_log(&self, writer: &mut WriterState, writes: Writes<'_>) -> Result<()> {
+        if !self.reserve.is_open() {
+            return Ok(());
+        }
+        if self.reserve.is_lent() {
+            // A delete that takes the space of the flush now would block all later ones.
+            let reason = "the disk is full, and a flush uses what the reserve has left";
+            return Err(Error::new(ErrorKind::NoSpace, reason));
+        }
+        if writer.log.is_closed() {
+            begin_log_after_close(self, writer)?;
+        }
+        writer.log.ask_for(writes.most_log_bytes())
     }
 
     /// Waits a moment for background work that may free space. The caller holds no lock.
@@ -363,10 +365,12 @@ impl Core {
         }
         let fs = &*self.options.env.fs;
         // Other threads may take the space meanwhile, also that of the present file.
-        let sizes = iter::successors(Some(bytes), |bytes| Some((bytes / 2).max(LEAST)));
-        let mut sizes = sizes.take(TRIES_OF_RESERVE);
-        let made = sizes.find(|bytes| make_reserve(fs, &self.names, *bytes).is_ok());
-        self.reserve.set_bytes(made.unwrap_or(0));
+        let made = match make_reserve(fs, &self.names, bytes) {
+            Ok(()) => bytes,
+            Err(_) if held == 0 => make_part_of(self, bytes / 2, LEAST),
+            Err(_) => make_part_of(self, held, LEAST),
+        };
+        self.reserve.set_bytes(made);
     }
 
     /// Returns about how many bytes the files of the database have.
@@ -406,11 +410,21 @@ pub(crate) fn replayed_bytes_on_full_disk(buffers: &WriteBuffers) -> usize {
 /// Keeps the part of an open reserve that deletes leave, or as much of it as the disk has. The
 /// caller holds the directory.
 fn keep_rest(core: &Core) {
+    make_part_of(core, core.reserve.bytes() / PART_FOR_OPEN, SMALLEST_TABLE);
+}
+
+/// Makes the file of the reserve this long, or half as long as often as the disk has no space for
+/// it. Returns the bytes; 0 if that would be fewer than `least`. The caller holds the directory.
+fn make_part_of(core: &Core, bytes: u64, least: u64) -> u64 {
     let fs = &*core.options.env.fs;
-    let mut part = core.reserve.bytes() / PART_FOR_OPEN;
-    while part >= SMALLEST_TABLE && make_reserve(fs, &core.names, part).is_err() {
+    let mut part = bytes;
+    while part >= least {
+        if make_reserve(fs, &core.names, part).is_ok() {
+            return part;
+        }
         part /= 2;
     }
+    0
 }
 
 /// Returns how many bytes of the disk compactions may take: those that no waiting flush needs. A

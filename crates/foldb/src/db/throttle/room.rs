@@ -214,10 +214,8 @@ impl Core {
                 Verdict::Refuse => self.check_space(writes)?,
             }
         }
-        if self.reserve.is_open() && !writer.log.is_closed() {
-            // The log may have begun after the admission, which asked the log before it.
-            writer.log.ask_for(writes.most_log_bytes())?;
-        }
+        // The log may have begun after the admission, which asked the log before it.
+        self.ask_log(writer, writes)?;
         self.begin_memtables(writer, &needs);
         Ok(Room::Made)
     }

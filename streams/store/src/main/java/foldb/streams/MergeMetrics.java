@@ -26,7 +26,7 @@ final class MergeMetrics {
         add(registry, task, scope, store, "merge-total",
             "Operands merged, and records that changed a session", merges);
         add(registry, task, scope, store, "merge-fold-total",
-            "Keys that commits read, each to fold its operands", folds);
+            "Keys that commits folded; each was read, except for sessions", folds);
         add(registry, task, scope, store, "merge-get-total",
             "Keys that processors and queries read", reads);
         add(registry, task, scope, store, "merge-early-fold-total",

@@ -11,7 +11,6 @@ import foldb.streams.MergeScenario.Event;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Path;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Properties;
@@ -37,18 +36,14 @@ import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.Stores;
 import org.apache.kafka.streams.test.TestRecord;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 
 /** Runs the same topologies on stock stores and as merges, and compares all that comes out. */
 @KafkaConditions.NeedsMerges
-class MergingProcessorWrapperTest {
+class MergingProcessorWrapperTest extends ComparedMerges {
     private static final String ALOS = StreamsConfig.AT_LEAST_ONCE;
     private static final String EOS = StreamsConfig.EXACTLY_ONCE_V2;
     private static final Grouped<String, Long> GROUPED =
         Grouped.with(Serdes.String(), Serdes.Long());
-
-    @TempDir
-    Path directory;
 
     private static Materialized<String, Long, KeyValueStore<Bytes, byte[]>> as(String store) {
         return Materialized.<String, Long, KeyValueStore<Bytes, byte[]>>as(store)
@@ -74,16 +69,6 @@ class MergingProcessorWrapperTest {
 
     private static void least(KStream<String, Long> events) {
         write(events.groupByKey(GROUPED).reduce(Math::min, as("store")));
-    }
-
-    private Properties merging(String guarantee, String operator) {
-        Properties properties = MergeScenario.merging(directory.resolve("merging"), guarantee);
-        properties.put("foldb.merge.store", operator);
-        return properties;
-    }
-
-    private Properties stock(String guarantee) {
-        return MergeScenario.stock(directory.resolve("stock"), guarantee);
     }
 
     @Test

@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import foldb.streams.MergeScenario.Event;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -37,7 +36,6 @@ import org.apache.kafka.streams.state.TimestampedWindowStore;
 import org.apache.kafka.streams.state.ValueAndTimestamp;
 import org.apache.kafka.streams.state.WindowStore;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
@@ -47,15 +45,12 @@ import org.junit.jupiter.params.provider.EnumSource;
  * are those of the stock store without a cache.
  */
 @KafkaConditions.NeedsMerges
-class WindowedMergeTest {
+class WindowedMergeTest extends ComparedMerges {
     private static final Grouped<String, Long> GROUPED =
         Grouped.with(Serdes.String(), Serdes.Long());
     private static final TimeWindows TUMBLING = TimeWindows.ofSizeAndGrace(
         Duration.ofSeconds(20), Duration.ofSeconds(50));
     private static final TimeWindows HOPPING = TUMBLING.advanceBy(Duration.ofSeconds(4));
-
-    @TempDir
-    Path directory;
 
     /** A windowed aggregation into the store {@code store}, and its operator. */
     enum Shape {
@@ -126,22 +121,6 @@ class WindowedMergeTest {
             .to("output", Produced.with(Serdes.String(), Serdes.Long()));
     }
 
-    private Properties merging(String guarantee, String operator) {
-        Properties properties = MergeScenario.merging(directory.resolve("merging"), guarantee);
-        properties.put("foldb.merge.store", operator);
-        return properties;
-    }
-
-    private Properties stock(String guarantee) {
-        return MergeScenario.stock(directory.resolve("stock"), guarantee);
-    }
-
-    private Properties cached(String guarantee) {
-        Properties properties = MergeScenario.stock(directory.resolve("cached"), guarantee);
-        properties.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, 64 << 20);
-        return properties;
-    }
-
     /** Returns what several kinds of reads find, in their order. */
     private static List<String> contents(MergeScenario scenario, long now) {
         var store = scenario.driver().<String, Long>getTimestampedWindowStore("store");
@@ -205,35 +184,6 @@ class WindowedMergeTest {
         }
     }
 
-    private static void commitAll(MergeScenario... scenarios) {
-        Random random = new Random(4);
-        EventClock clock = new EventClock(random);
-        for (int commit = 0; commit < 10; commit++) {
-            List<Event> batch = clock.draw(1 + random.nextInt(60));
-            for (MergeScenario scenario : scenarios) {
-                scenario.commit(batch);
-            }
-        }
-    }
-
-    /** Checks that a topology does not merge, has the outputs of the stock, and logs the reason. */
-    private void staysStock(String reason, Consumer<KStream<String, Long>> topology) {
-        String log = MergingProcessorWrapperTest.logOf(() -> {
-            try (MergeScenario stock =
-                        MergeScenario.start(stock(StreamsConfig.AT_LEAST_ONCE), topology);
-                    MergeScenario merging = MergeScenario.start(
-                        merging(StreamsConfig.AT_LEAST_ONCE, "sum"), topology)) {
-                commitAll(stock, merging);
-                List<String> output = merging.output();
-                assertTrue(output.size() > 10, "records came out: " + output.size());
-                assertEquals(stock.output(), output);
-                assertEquals(-1, merging.metric("merge-total"), "nothing merges");
-            }
-        });
-        assertEquals(1, MergingProcessorWrapperTest.linesWith(
-            "does not merge into store store: " + reason, log), log);
-    }
-
     @Test
     void aSuppressedTableStaysStock() {
         staysStock("a downstream operation needs old values", events ->
@@ -272,7 +222,7 @@ class WindowedMergeTest {
                     MergeScenario.start(stock(StreamsConfig.AT_LEAST_ONCE), topology);
                 MergeScenario merging = MergeScenario.start(
                     merging(StreamsConfig.AT_LEAST_ONCE, "sum"), topology)) {
-            commitAll(stock, merging);
+            commitAll(10, stock, merging);
             assertTrue(merging.metric("merge-total") > 0);
             assertEquals(MergeScenario.last(stock.output()), MergeScenario.last(merging.output()));
         }
@@ -288,7 +238,7 @@ class WindowedMergeTest {
                 MergeScenario cached =
                     MergeScenario.start(cached(StreamsConfig.AT_LEAST_ONCE), topology);
                 MergeScenario merging = MergeScenario.start(properties, topology)) {
-            commitAll(stock, cached, merging);
+            commitAll(10, stock, cached, merging);
             List<String> logged = merging.logged();
             assertTrue(logged.size() > cached.logged().size() * 5 / 4, "early folds log");
             assertEquals(MergeScenario.last(stock.logged()), MergeScenario.last(logged));
@@ -345,7 +295,7 @@ class WindowedMergeTest {
                     MergeScenario.start(stock(StreamsConfig.AT_LEAST_ONCE), topology);
                 MergeScenario merging = MergeScenario.start(
                     merging(StreamsConfig.AT_LEAST_ONCE, "sum"), topology)) {
-            commitAll(stock, merging);
+            commitAll(10, stock, merging);
             List<String> output = merging.output();
             assertEquals(stock.output(), output);
         }
