@@ -3,12 +3,16 @@ package foldb.streams.it;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 
 /**
  * Measures {@code aggregate(sum)} and counts of tumbling windows, hopping windows and sessions on a
- * real broker, from the first record to the last commit. Beside each stands the same application
- * without a store, which drops what it reads: no store can be faster.
+ * real broker, from the first record to the last commit.
+ *
+ * <p>Beside each stands the same application without a store, which drops what it reads: no store
+ * can be faster. Where almost each record changes an entry of its own, a store must log and
+ * forward each. There one more application sends each record to two topics, and does nothing else.
  */
 final class BenchAggregate {
     private static final int LIMIT_SECONDS = 600;
@@ -64,7 +68,10 @@ final class BenchAggregate {
                 Case one = new Case(topology, round, keys, cached, exactly, events);
                 one.measureStore(world, in, StoreKind.STOCK);
                 one.measureStore(world, in, StoreKind.MERGE);
-                one.measureWithoutStore(world, in);
+                one.measureWithoutStore(world, in, Topologies.NO_STORE, "without a store");
+                if (keys > 1000) {
+                    one.measureWithoutStore(world, in, Topologies.SENDS, "two sends alone");
+                }
             }
         }
     }
@@ -113,12 +120,14 @@ final class BenchAggregate {
                 answer[2], answer[3], world.topics().size(output)));
         }
 
-        void measureWithoutStore(World world, String in) throws Exception {
-            String id = id("no-store-" + topology.outputs().get(0));
-            double perSecond =
-                perSecond(drain(world, in, Topologies.NO_STORE, StoreKind.STOCK, id));
-            table.note(row(), "without a store", perSecond);
-            World.say(String.format("  %s without a store: %.0f thousand/s", row(), perSecond));
+        void measureWithoutStore(World world, String in, Topologies run, String name)
+                throws Exception {
+            String id = id(run.name().toLowerCase(Locale.ROOT) + "-" + topology.outputs().get(0));
+            world.topics().create(
+                run.outputs().stream().map(output -> Topologies.topic(id, output)).toList());
+            double perSecond = perSecond(drain(world, in, run, StoreKind.STOCK, id));
+            table.note(row(), name, perSecond);
+            World.say(String.format("  %s %s: %.0f thousand/s", row(), name, perSecond));
         }
 
         private String id(String name) {

@@ -81,7 +81,7 @@ final class ChangingStores implements Scenario {
                     instance.kill();
                 }
             }
-            String windows = Windows.compare(world, in, id);
+            String windows = Windows.compare(world, in, id, null);
             World.passed(run + ": all sums and " + windows);
         }
     }

@@ -32,6 +32,18 @@ enum Topologies {
             stream(builder, in).foreach((key, value) -> { });
         }
     },
+    /**
+     * Sends each record to two topics: what an application without a store costs whose table would
+     * send each record to its changelog and to its output.
+     */
+    SENDS(List.of("first", "second")) {
+        @Override
+        void build(StreamsBuilder builder, String in, String out) {
+            KStream<String, Long> all = stream(builder, in);
+            outputs().forEach(output ->
+                all.to(topic(out, output), Produced.with(Serdes.String(), LONG)));
+        }
+    },
     /** One table: the sum of each key. */
     SUMS(List.of("sums")) {
         @Override

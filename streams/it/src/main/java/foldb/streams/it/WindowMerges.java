@@ -1,6 +1,5 @@
 package foldb.streams.it;
 
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -68,44 +67,16 @@ final class WindowMerges implements Scenario {
      */
     private static String compare(World world, String in, String id, String store, Crash crash)
             throws Exception {
-        Map<String, Long> exact = new HashMap<>();
-        Map<String, Long> mayRepeat = new HashMap<>();
-        model(world, in, STORES.get(store), crash, exact, mayRepeat);
-        String topic = Topologies.topic(id, store);
-        Map<String, Long> found = new HashMap<>();
-        Compacted.of(world, topic).forEach((key, last) -> found.put(key, last.value()));
-        long over = 0;
-        for (Map.Entry<String, Long> window : exact.entrySet()) {
-            long count = found.getOrDefault(window.getKey(), 0L);
-            long more = count - window.getValue();
-            long most = mayRepeat.getOrDefault(window.getKey(), 0L);
-            Failure.unless(more >= 0 && more <= most, topic + ": " + window.getKey() + " has "
-                + count + ", exact is " + window.getValue() + ", at most " + most
-                + " may be added");
-            over += more;
-        }
-        Failure.unless(found.size() == exact.size(),
-            topic + ": " + Compacted.difference(exact, found));
-        return String.format("the counts of %,d %s windows are %s", exact.size(), store,
-            crash == null ? "exact" : String.format("%,d greater, of at most %,d", over,
-                mayRepeat.values().stream().mapToLong(Long::longValue).sum()));
-    }
-
-    private static void model(World world, String in, TimeWindows windows, Crash crash,
-                              Map<String, Long> exact, Map<String, Long> mayRepeat)
-            throws Exception {
+        WindowCounts counts = new WindowCounts();
         try (var keys = new StringDeserializer()) {
             for (ConsumerRecord<byte[], byte[]> record : world.topics().read(in)) {
                 String key = keys.deserialize(in, record.key());
-                boolean repeats = crash != null && crash.mayRepeat(record);
-                windows.windowsFor(record.timestamp()).forEach((start, window) -> {
-                    String text = key + "@" + window.start() + "-" + window.end();
-                    exact.merge(text, 1L, Long::sum);
-                    if (repeats) {
-                        mayRepeat.merge(text, 1L, Long::sum);
-                    }
-                });
+                long repeated = crash != null && crash.mayRepeat(record) ? 1 : 0;
+                STORES.get(store).windowsFor(record.timestamp()).forEach((start, window) ->
+                    counts.add(WindowCounts.name(key, window.start(), window.end()), 1,
+                        repeated));
             }
         }
+        return counts.compare(world, Topologies.topic(id, store), store + " windows");
     }
 }
