@@ -19,8 +19,6 @@ pub(crate) enum Starts {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Machine {
     pub target: &'static str,
-    /// Whether its tests have run, and not only compiled, at some commit. docs/limits.md tells it.
-    pub ran: bool,
     pub starts: Starts,
     /// The linker; `None` for cargo's own choice.
     linker: Option<&'static str>,
@@ -33,7 +31,6 @@ pub(crate) struct Machine {
 pub(crate) const MACHINES: [Machine; 7] = [
     Machine {
         target: "aarch64-unknown-linux-gnu",
-        ran: true,
         starts: Starts::Qemu("aarch64"),
         linker: Some("aarch64-linux-gnu-gcc"),
         libraries: Some("/usr/aarch64-linux-gnu"),
@@ -45,7 +42,6 @@ pub(crate) const MACHINES: [Machine; 7] = [
     },
     Machine {
         target: "aarch64-unknown-linux-musl",
-        ran: true,
         starts: Starts::Qemu("aarch64"),
         linker: Some("rust-lld"),
         libraries: None,
@@ -53,7 +49,6 @@ pub(crate) const MACHINES: [Machine; 7] = [
     },
     Machine {
         target: "x86_64-unknown-linux-musl",
-        ran: true,
         starts: Starts::Natively,
         linker: Some("rust-lld"),
         libraries: None,
@@ -61,7 +56,6 @@ pub(crate) const MACHINES: [Machine; 7] = [
     },
     Machine {
         target: "i686-unknown-linux-gnu",
-        ran: true,
         starts: Starts::Natively,
         linker: Some("i686-linux-gnu-gcc"),
         libraries: None,
@@ -74,7 +68,6 @@ pub(crate) const MACHINES: [Machine; 7] = [
     },
     Machine {
         target: "s390x-unknown-linux-gnu",
-        ran: true,
         starts: Starts::Qemu("s390x"),
         linker: Some("s390x-linux-gnu-gcc"),
         libraries: Some("/usr/s390x-linux-gnu"),
@@ -86,7 +79,6 @@ pub(crate) const MACHINES: [Machine; 7] = [
     },
     Machine {
         target: "riscv64gc-unknown-linux-gnu",
-        ran: false,
         starts: Starts::Qemu("riscv64"),
         linker: Some("riscv64-linux-gnu-gcc"),
         libraries: Some("/usr/riscv64-linux-gnu"),
@@ -98,7 +90,6 @@ pub(crate) const MACHINES: [Machine; 7] = [
     },
     Machine {
         target: "x86_64-pc-windows-gnu",
-        ran: true,
         starts: Starts::Wine,
         linker: None,
         libraries: None,

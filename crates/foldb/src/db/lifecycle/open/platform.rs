@@ -11,10 +11,11 @@ const FEATURE: &str = "untested-platform";
 
 /// The platforms on which the tests have run, natively or under emulation, and how. A database
 /// opens on these and on no other. docs/limits.md says what each run shows and what it cannot show.
-const TESTED: [Tested; 8] = [
+const TESTED: [Tested; 9] = [
     tested("x86_64-unknown-linux-gnu", linux("x86_64", 64, "gnu"), How::Natively),
     tested("aarch64-unknown-linux-gnu", linux("aarch64", 64, "gnu"), How::Under("qemu")),
     tested("aarch64-unknown-linux-musl", linux("aarch64", 64, "musl"), How::Under("qemu")),
+    tested("riscv64gc-unknown-linux-gnu", linux("riscv64", 64, "gnu"), How::Under("qemu")),
     tested("s390x-unknown-linux-gnu", linux("s390x", 64, "gnu"), How::Under("qemu")),
     tested("x86_64-unknown-linux-musl", linux("x86_64", 64, "musl"), How::Natively),
     tested("i686-unknown-linux-gnu", linux("x86", 32, "gnu"), How::Natively),
