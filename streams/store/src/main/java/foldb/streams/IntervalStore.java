@@ -58,7 +58,7 @@ abstract class IntervalStore extends FoldbStore {
         super(name);
         this.layout = layout;
         this.indexed = indexed;
-        this.intervals = new Intervals(interval, retention);
+        this.intervals = new Intervals(interval, retention, layout == KeyLayout.SESSION);
     }
 
     @Override
@@ -89,7 +89,7 @@ abstract class IntervalStore extends FoldbStore {
                     return;
                 }
                 final long interval = KeyLayout.interval(cursor.key());
-                intervals.add(interval);
+                intervals.addUnknown(interval);
                 from = KeyLayout.start(interval + 1);
             }
         }
@@ -166,9 +166,14 @@ abstract class IntervalStore extends FoldbStore {
     }
 
     /** Writes changes that {@link #admits} let in, even if they have expired meanwhile. */
-    final void writeChanges(final WriteBuffer changes) {
+    final void writeChanges(final List<KeyValue<TimedKey, byte[]>> changes) {
+        final WriteBuffer batch = new WriteBuffer();
+        for (final KeyValue<TimedKey, byte[]> change : changes) {
+            note(change.key, change.value);
+            batch.put(encode(change.key), change.value);
+        }
         try {
-            database().write(changes);
+            database().write(batch);
         } catch (final FoldbException error) {
             throw failed("Error while putting key/value into", error);
         }
@@ -229,8 +234,9 @@ abstract class IntervalStore extends FoldbStore {
             final long timeFrom,
             final long timeTo) {
         final Database database = database();
+        final Bytes only = keyFrom != null && keyFrom.equals(keyTo) ? keyFrom : null;
         final KeyRange[] ranges = intervals
-            .between(intervals.of(timeFrom), intervals.of(timeTo))
+            .between(intervals.of(timeFrom), intervals.of(timeTo), only)
             .stream()
             .map(interval -> KeyLayout.range(
                 order,
@@ -291,7 +297,7 @@ abstract class IntervalStore extends FoldbStore {
                 if (interval < intervals.firstLive()) {
                     continue;
                 }
-                intervals.add(interval);
+                intervals.addUnknown(interval);
                 expire(database);
                 updatePosition(record);
                 fill(batch, interval, key, record.value());
@@ -309,12 +315,20 @@ abstract class IntervalStore extends FoldbStore {
     /** Puts or deletes one entry, in both orders at once if the store has both. */
     private void store(
             final Database database, final long interval, final TimedKey key, final byte[] value) {
+        note(key, value);
         if (indexed) {
             final WriteBuffer both = new WriteBuffer();
             fill(both, interval, key, value);
             database.write(both);
         } else {
             database.put(layout.encode(KeyOrder.BY_KEY, interval, key), value);
+        }
+    }
+
+    /** Notes the key of an entry that will be put. */
+    private void note(final TimedKey key, final byte[] value) {
+        if (value != null) {
+            intervals.addKey(intervals.of(key.time()), key.key());
         }
     }
 

@@ -1,9 +1,11 @@
 package foldb.streams;
 
-import java.util.Collection;
-import java.util.NavigableSet;
-import java.util.concurrent.ConcurrentSkipListSet;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.NavigableMap;
+import java.util.concurrent.ConcurrentSkipListMap;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.common.utils.Bytes;
 
 /**
  * The time intervals of one store, and the stream time that ends their life.
@@ -12,13 +14,17 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
  * time passes the interval by the retention period. The stream time is the greatest time of the
  * entries written since the store was opened. The set of intervals is safe for readers in other
  * threads. Only the thread of the task writes.
+ *
+ * <p>The intervals of a store that looks keys up often know which keys they may have. Those of
+ * intervals that were there at the open, or that restored entries have come to, are unknown.
  */
 final class Intervals {
     private static final long SHORTEST = 60_000;
 
     private final long length;
     private final long retention;
-    private final ConcurrentSkipListSet<Long> known = new ConcurrentSkipListSet<>();
+    private final boolean filtered;
+    private final NavigableMap<Long, KeyFilter> known = new ConcurrentSkipListMap<>();
     private volatile long streamTime = ConsumerRecord.NO_TIMESTAMP;
     private volatile long expiredBefore = Long.MIN_VALUE;
 
@@ -27,10 +33,12 @@ final class Intervals {
      *
      * @param length the length of an interval in milliseconds
      * @param retention the retention period in milliseconds
+     * @param filtered whether the intervals know which keys they may have
      */
-    Intervals(final long length, final long retention) {
+    Intervals(final long length, final long retention, final boolean filtered) {
         this.length = length;
         this.retention = retention;
+        this.filtered = filtered;
     }
 
     /** The length of an interval for a retention period, both in milliseconds. */
@@ -67,14 +75,30 @@ final class Intervals {
         return of(expiredTime());
     }
 
-    /** Adds an interval that has entries. */
+    /** Adds an interval that has entries with unknown keys. */
+    void addUnknown(final long interval) {
+        known.put(interval, KeyFilter.EVERY_KEY);
+    }
+
+    /** Adds an interval for entries whose keys go to {@link #addKey}, if it is not there. */
     void add(final long interval) {
-        known.add(interval);
+        if (!known.containsKey(interval)) {
+            known.put(interval, filtered ? KeyFilter.empty() : KeyFilter.EVERY_KEY);
+        }
+    }
+
+    /** Notes the key of an entry before the entry is written. */
+    void addKey(final long interval, final Bytes key) {
+        final KeyFilter filter = known.get(interval);
+        // An interval that has expired meanwhile is read no more.
+        if (filter != null) {
+            filter.add(key);
+        }
     }
 
     /** Whether the interval has entries, as far as this set knows. */
     boolean has(final long interval) {
-        return known.contains(interval);
+        return known.containsKey(interval);
     }
 
     /**
@@ -88,8 +112,8 @@ final class Intervals {
             return null;
         }
         expiredBefore = live;
-        final NavigableSet<Long> expired = known.headSet(live, false);
-        final Long first = expired.isEmpty() ? null : expired.first();
+        final NavigableMap<Long, KeyFilter> expired = known.headMap(live, false);
+        final Long first = expired.isEmpty() ? null : expired.firstKey();
         expired.clear();
         return first;
     }
@@ -102,10 +126,17 @@ final class Intervals {
     /**
      * The known intervals from {@code first} to {@code last}, in order.
      *
+     * @param key leaves out the intervals without this key, or null
      * @throws IllegalArgumentException if {@code first} is greater than {@code last}
      */
-    Collection<Long> between(final long first, final long last) {
-        return known.subSet(first, true, last, true);
+    List<Long> between(final long first, final long last, final Bytes key) {
+        final List<Long> found = new ArrayList<>();
+        known.subMap(first, true, last, true).forEach((interval, filter) -> {
+            if (key == null || filter.mayHave(key)) {
+                found.add(interval);
+            }
+        });
+        return found;
     }
 
     /** Forgets all intervals. */

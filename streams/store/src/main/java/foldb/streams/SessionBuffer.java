@@ -1,6 +1,5 @@
 package foldb.streams;
 
-import foldb.streams.engine.WriteBuffer;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -219,14 +218,14 @@ final class SessionBuffer {
 
     /** Writes sessions, which are logged, to the database. */
     synchronized void write(List<Bytes> stored) {
-        WriteBuffer batch = new WriteBuffer();
+        List<KeyValue<TimedKey, byte[]>> changes = new ArrayList<>(stored.size());
         for (Bytes key : stored) {
             TimedKey id = FoldbSessionStore.session(key);
             if (has(id)) {
-                batch.put(key.get(), value(id));
+                changes.add(KeyValue.pair(id, value(id)));
             }
         }
-        store.writeChanges(batch);
+        store.writeChanges(changes);
     }
 
     /** Returns an estimate of the memory of all sessions, in bytes. */

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import foldb.streams.engine.Cursor;
 import foldb.streams.engine.KeyRange;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -23,6 +24,7 @@ import org.apache.kafka.streams.kstream.Windowed;
 import org.apache.kafka.streams.kstream.internals.SessionWindow;
 import org.apache.kafka.streams.state.KeyValueIterator;
 import org.apache.kafka.streams.state.WindowStore;
+import org.apache.kafka.streams.state.internals.SessionKeySchema;
 import org.apache.kafka.streams.state.internals.WindowKeySchema;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -114,6 +116,56 @@ class IntervalStoreTest {
             opened.store().put(KEY, value(7), 7 * INTERVAL);
             assertEquals(List.of(5L, 7L), storedIntervals(opened.store()));
         }
+    }
+
+    // An interval knows the keys that it may have only if it saw all of them come.
+    @Test
+    void sessionsAreFoundWhereverTheyComeFrom() {
+        final FoldbSessionStore first = sessions();
+        put(first, "a", 1_000);
+        assertEquals(1, found(first, "a"));
+        assertTrue(first.intervals().between(0, 9, key("b")).isEmpty());
+        task.restore(List.of(new ConsumerRecord<>("log", 0, 0,
+            SessionKeySchema.toBinary(session("b", 2_000)).get(), value(2))));
+        assertEquals(1, found(first, "a"));
+        assertEquals(1, found(first, "b"));
+        put(first, "c", 3_000);
+        assertEquals(1, found(first, "c"));
+        first.close();
+        try (Closing<FoldbSessionStore> opened = new Closing<>(sessions())) {
+            final FoldbSessionStore store = opened.store();
+            put(store, "d", 4_000);
+            put(store, "a", INTERVAL + 1);
+            assertEquals(2, found(store, "a"));
+            for (final String key : List.of("b", "c", "d")) {
+                assertEquals(1, found(store, key), key);
+            }
+            // The first interval was there at the open. The second one has seen its keys come.
+            assertEquals(List.of(0L), store.intervals().between(0, 9, key("b")));
+            store.remove(session("a", INTERVAL + 1));
+            assertEquals(1, found(store, "a"));
+        }
+    }
+
+    private FoldbSessionStore sessions() {
+        return task.open(
+            (FoldbSessionStore) new FoldbSessionStoreSupplier("s", RETENTION, false).get());
+    }
+
+    private static Bytes key(final String text) {
+        return Bytes.wrap(text.getBytes(StandardCharsets.UTF_8));
+    }
+
+    private static Windowed<Bytes> session(final String key, final long time) {
+        return new Windowed<>(key(key), new SessionWindow(time, time));
+    }
+
+    private static void put(final FoldbSessionStore store, final String key, final long time) {
+        store.put(session(key, time), value(1));
+    }
+
+    private static int found(final FoldbSessionStore store, final String key) {
+        return BothStores.drain(store.findSessions(key(key), 0, Long.MAX_VALUE)).size();
     }
 
     // A key may end in bytes that look like the start of a time, as far as zeros go.
