@@ -8,6 +8,7 @@ import foldb.streams.engine.WriteBuffer;
 import java.util.Collection;
 import java.util.List;
 import java.util.Objects;
+import java.util.function.LongFunction;
 import java.util.function.Predicate;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.metrics.Sensor;
@@ -234,22 +235,46 @@ abstract class IntervalStore extends FoldbStore {
             final long timeFrom,
             final long timeTo) {
         final Database database = database();
+        final List<Long> present =
+            intervals.between(intervals.of(timeFrom), intervals.of(timeTo));
+        final LongFunction<KeyRange> range = interval -> KeyLayout.range(
+            order,
+            interval,
+            keyFrom,
+            keyTo,
+            timeFrom,
+            Math.min(timeTo, intervals.lastTime(interval)));
         final Bytes only = keyFrom != null && keyFrom.equals(keyTo) ? keyFrom : null;
-        final KeyRange[] ranges = intervals
-            .between(intervals.of(timeFrom), intervals.of(timeTo), only)
-            .stream()
-            .map(interval -> KeyLayout.range(
-                order,
-                interval,
-                keyFrom,
-                keyTo,
-                timeFrom,
-                Math.min(timeTo, intervals.lastTime(interval))))
-            .toArray(KeyRange[]::new);
-        if (ranges.length == 0) {
-            return TimedEntries.NONE;
+        return new StoredEntries(this, order, () -> open(database, present, only, range, !forward));
+    }
+
+    /**
+     * Opens a cursor over ranges of intervals.
+     *
+     * @param only the only key of the ranges, or null
+     * @return the cursor, or null if there are no entries
+     */
+    private Cursor open(final Database database, final List<Long> present, final Bytes only,
+            final LongFunction<KeyRange> range, final boolean reverse) {
+        List<Long> asked = holding(only, present);
+        while (!asked.isEmpty()) {
+            final KeyRange[] ranges =
+                asked.stream().mapToLong(Long::longValue).mapToObj(range).toArray(KeyRange[]::new);
+            final Cursor cursor = database.cursor(reverse, ranges);
+            // A session may have moved from one interval to another since the question. The keys
+            // of all entries that the cursor sees are there by now.
+            final List<Long> holding = holding(only, present);
+            if (holding.equals(asked)) {
+                return cursor;
+            }
+            cursor.close();
+            asked = holding;
         }
-        return new StoredEntries(this, order, () -> database.cursor(!forward, ranges));
+        return null;
+    }
+
+    private List<Long> holding(final Bytes only, final List<Long> present) {
+        return only == null ? present : intervals.holding(only, present);
     }
 
     /** Reads the key of an entry, or returns null if its interval has expired. */

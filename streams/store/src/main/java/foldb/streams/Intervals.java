@@ -15,7 +15,7 @@ import org.apache.kafka.common.utils.Bytes;
  * entries written since the store was opened. The set of intervals is safe for readers in other
  * threads. Only the thread of the task writes.
  *
- * <p>The intervals of a store that looks keys up often know which keys they may have. Those of
+ * <p>The intervals of a store that looks keys up often know which keys they may have. The keys of
  * intervals that were there at the open, or that restored entries have come to, are unknown.
  */
 final class Intervals {
@@ -89,10 +89,9 @@ final class Intervals {
 
     /** Notes the key of an entry before the entry is written. */
     void addKey(final long interval, final Bytes key) {
-        final KeyFilter filter = known.get(interval);
-        // An interval that has expired meanwhile is read no more.
-        if (filter != null) {
-            filter.add(key);
+        // No reader sees an entry of an earlier interval.
+        if (interval >= firstLive()) {
+            known.computeIfAbsent(interval, lost -> KeyFilter.EVERY_KEY).add(key);
         }
     }
 
@@ -126,17 +125,22 @@ final class Intervals {
     /**
      * The known intervals from {@code first} to {@code last}, in order.
      *
-     * @param key leaves out the intervals without this key, or null
      * @throws IllegalArgumentException if {@code first} is greater than {@code last}
      */
-    List<Long> between(final long first, final long last, final Bytes key) {
-        final List<Long> found = new ArrayList<>();
-        known.subMap(first, true, last, true).forEach((interval, filter) -> {
-            if (key == null || filter.mayHave(key)) {
-                found.add(interval);
+    List<Long> between(final long first, final long last) {
+        return List.copyOf(known.subMap(first, true, last, true).keySet());
+    }
+
+    /** Those of some intervals that may have a key now. Expired ones have none. */
+    List<Long> holding(final Bytes key, final List<Long> intervals) {
+        final List<Long> holding = new ArrayList<>(intervals.size());
+        for (final Long interval : intervals) {
+            final KeyFilter filter = known.get(interval);
+            if (filter != null && filter.mayHave(key)) {
+                holding.add(interval);
             }
-        });
-        return found;
+        }
+        return holding;
     }
 
     /** Forgets all intervals. */

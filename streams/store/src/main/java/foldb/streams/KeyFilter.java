@@ -3,7 +3,7 @@ package foldb.streams;
 import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicLongArray;
 import org.apache.kafka.common.utils.Bytes;
-import org.apache.kafka.common.utils.Utils;
+import org.apache.kafka.streams.state.internals.Murmur3;
 
 /**
  * The keys that an interval may have: a Bloom filter that grows.
@@ -14,9 +14,12 @@ import org.apache.kafka.common.utils.Utils;
  *
  * <p>The filter has layers, each for four times as many keys as the one before. A layer consists of
  * blocks of 64 bytes. A key sets one bit in each of the eight words of one block, so a look reads
- * one cache line of each layer. The source is Putze, Sanders and Singler, "Cache-, Hash- and
- * Space-Efficient Bloom Filters" (2007), in the form of the filters of Apache Parquet. With 16 bits
- * for a key, a full layer takes about one of 1000 other keys for its own.
+ * one or two cache lines of each layer. The source is Putze, Sanders and Singler, "Cache-, Hash-
+ * and Space-Efficient Bloom Filters" (2007), in the form of the filters of Apache Parquet. With 16
+ * bits for a key, a full layer takes about one of 1000 other keys for its own.
+ *
+ * <p>The hash is not the one by which producers choose partitions: keys of one partition have few
+ * of its values.
  *
  * <p>One thread at a time adds keys, and other threads may ask. A writer adds the key before the
  * entry. So a reader that knows of the entry finds its key.
@@ -95,11 +98,12 @@ final class KeyFilter {
     }
 
     private static long hash(final Bytes key) {
-        return mix(Utils.murmur2(key.get()));
+        return Murmur3.hash64(key.get());
     }
 
-    private static long mix(final long number) {
-        final long product = (number ^ (number >>> 32)) * 0x9E3779B97F4A7C15L;
+    /** Returns bits for the words that do not depend on those that choose the block. */
+    private static long mix(final long hash) {
+        final long product = (hash ^ (hash >>> 32)) * 0x9E3779B97F4A7C15L;
         return product ^ (product >>> 29);
     }
 

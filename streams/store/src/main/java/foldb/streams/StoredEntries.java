@@ -12,7 +12,8 @@ import java.util.function.Supplier;
 final class StoredEntries implements TimedEntries {
     private final IntervalStore store;
     private final KeyOrder order;
-    private final Supplier<Cursor> opening;
+    private Supplier<Cursor> opening;
+    /** Null before the first call, and if there are no entries. */
     private Cursor cursor;
     private TimedKey current;
 
@@ -20,7 +21,7 @@ final class StoredEntries implements TimedEntries {
      * Creates a walk.
      *
      * @param order the order of the entries below the cursor
-     * @param opening opens the cursor; this object closes it
+     * @param opening opens the cursor, which this object closes; null if there are no entries
      */
     StoredEntries(
             final IntervalStore store, final KeyOrder order, final Supplier<Cursor> opening) {
@@ -32,8 +33,12 @@ final class StoredEntries implements TimedEntries {
     @Override
     public TimedKey next() {
         try {
-            if (cursor == null) {
+            if (opening != null) {
                 cursor = opening.get();
+                opening = null;
+            }
+            if (cursor == null) {
+                return null;
             }
             do {
                 final byte[] key = cursor.peekKey();

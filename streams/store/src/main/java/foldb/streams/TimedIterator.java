@@ -9,10 +9,9 @@ import org.apache.kafka.streams.state.KeyValueIterator;
 /**
  * An iterator over the entries of a window or session store.
  *
- * <p>It has the entries that the store has at the first call of {@link #hasNext}, without those that
- * expire before it reaches them. It looks at the intervals that the store had at the iterator's
- * creation; at those that had the key then, if it is for one key of a session store. An iterator by
- * time shows their present values, and leaves out deleted entries.
+ * <p>It has the entries that the store has at the first call of {@link #hasNext}, in the intervals
+ * that it had at the iterator's creation, without those that expire before it reaches them. An
+ * iterator by time shows their present values, and leaves out deleted entries.
  * Once the iterator is closed it has no more entries.
  *
  * @param <K> how the iterator shows a key

@@ -124,7 +124,7 @@ class IntervalStoreTest {
         final FoldbSessionStore first = sessions();
         put(first, "a", 1_000);
         assertEquals(1, found(first, "a"));
-        assertTrue(first.intervals().between(0, 9, key("b")).isEmpty());
+        assertTrue(holding(first, "b").isEmpty());
         task.restore(List.of(new ConsumerRecord<>("log", 0, 0,
             SessionKeySchema.toBinary(session("b", 2_000)).get(), value(2))));
         assertEquals(1, found(first, "a"));
@@ -141,10 +141,14 @@ class IntervalStoreTest {
                 assertEquals(1, found(store, key), key);
             }
             // The first interval was there at the open. The second one has seen its keys come.
-            assertEquals(List.of(0L), store.intervals().between(0, 9, key("b")));
+            assertEquals(List.of(0L), holding(store, "b"));
             store.remove(session("a", INTERVAL + 1));
             assertEquals(1, found(store, "a"));
         }
+    }
+
+    private static List<Long> holding(final FoldbSessionStore store, final String key) {
+        return store.intervals().holding(key(key), store.intervals().between(0, 9));
     }
 
     private FoldbSessionStore sessions() {

@@ -1,16 +1,23 @@
 package foldb.streams;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.common.utils.Utils;
 import org.junit.jupiter.api.Test;
 
 /** A filter never denies a key that it has, and denies most others. */
 class KeyFilterTest {
     private static Bytes key(final int number) {
-        return Bytes.wrap(ByteBuffer.allocate(Integer.BYTES).putInt(number).array());
+        return Bytes.wrap(("customer-" + number).getBytes(StandardCharsets.UTF_8));
     }
 
     @Test
@@ -31,6 +38,29 @@ class KeyFilterTest {
         assertTrue(denied > keys * 0.99, denied + " of " + keys + " other keys denied");
     }
 
+    // Such keys are in one partition, whatever the number of partitions.
+    @Test
+    void keysWithTheHashOfTheProducersPartitionerDiffer() {
+        final Map<Integer, Bytes> first = new HashMap<>();
+        int pairs = 0;
+        int denied = 0;
+        final Random random = new Random(1);
+        for (int number = 0; number < 400_000; number++) {
+            final byte[] bytes = new byte[12];
+            random.nextBytes(bytes);
+            final Bytes key = Bytes.wrap(bytes);
+            final Bytes same = first.putIfAbsent(Utils.murmur2(key.get()), key);
+            if (same != null) {
+                final KeyFilter filter = KeyFilter.empty();
+                filter.add(same);
+                pairs++;
+                denied += filter.mayHave(key) ? 0 : 1;
+            }
+        }
+        assertTrue(pairs > 0);
+        assertEquals(pairs, denied);
+    }
+
     @Test
     void aFullFilterMayHaveEveryKey() {
         final KeyFilter filter = KeyFilter.empty();
@@ -46,28 +76,25 @@ class KeyFilterTest {
     }
 
     @Test
-    void anotherThreadFindsEachKeyThatWasAddedBefore() throws InterruptedException {
+    void anotherThreadFindsEachKeyThatItHearsOf() {
+        final int keys = 200_000;
         final KeyFilter filter = KeyFilter.empty();
-        final int[] added = {0};
-        final Thread writer = new Thread(() -> {
-            for (int number = 0; number < 200_000; number++) {
+        final AtomicInteger added = new AtomicInteger();
+        final CompletableFuture<Void> writer = CompletableFuture.runAsync(() -> {
+            for (int number = 0; number < keys; number++) {
                 filter.add(key(number));
-                synchronized (added) {
-                    added[0] = number + 1;
-                }
+                added.setRelease(number + 1);
             }
         });
-        writer.start();
         int asked = 0;
-        while (writer.isAlive() || asked < 200_000) {
-            final int until;
-            synchronized (added) {
-                until = added[0];
+        while (asked < keys) {
+            if (writer.isCompletedExceptionally()) {
+                writer.join();
             }
+            final int until = added.getAcquire();
             for (; asked < until; asked++) {
                 assertTrue(filter.mayHave(key(asked)), "key " + asked);
             }
         }
-        writer.join();
     }
 }

@@ -52,6 +52,28 @@ class StockIteratorsTest {
     }
 
     @Test
+    void anIteratorSeesSessionsPutBeforeItsFirstUse() throws Exception {
+        final Bytes other = Bytes.wrap(new byte[] {2});
+        try (BothStores<SessionStore<Bytes, byte[]>> both = sessions()) {
+            both.write(store -> store.put(session(other, 0), new byte[] {1}));
+            both.write(store -> store.put(session(other, 80_000), new byte[] {1}));
+            both.write(store -> store.put(session(KEY, 10), new byte[] {1}));
+            for (final SessionStore<Bytes, byte[]> store : List.of(both.stock(), both.ours())) {
+                // The key's session moves to an interval that had no session of the key.
+                final KeyValueIterator<Windowed<Bytes>, byte[]> moving = store.fetch(KEY);
+                store.remove(session(KEY, 10));
+                store.put(session(KEY, 80_000), new byte[] {2});
+                final String name = store.getClass().getName();
+                assertEquals(1, BothStores.drain(moving).size(), name);
+            }
+        }
+    }
+
+    private static Windowed<Bytes> session(final Bytes key, final long end) {
+        return new Windowed<>(key, new SessionWindow(0, end));
+    }
+
+    @Test
     void aClosedWindowStoreHasNoMoreEntries() throws Exception {
         final BothStores<WindowStore<Bytes, byte[]>> both = windows();
         both.write(store -> store.put(KEY, new byte[] {1}, 0));
