@@ -1,5 +1,6 @@
 package foldb.streams;
 
+import java.util.List;
 import java.util.Objects;
 import java.util.function.Predicate;
 import org.apache.kafka.common.utils.Bytes;
@@ -169,6 +170,14 @@ final class FoldbSessionStore extends IntervalStore implements SessionStore<Byte
             entries(KeyOrder.BY_KEY, forward, keyFrom, keyTo, from, Long.MAX_VALUE),
             wanted(keys, earliestEnd, latestStart),
             FoldbSessionStore::windowed);
+    }
+
+    /** Returns whether a key may have a readable session that ends at a time or later. */
+    boolean mayHaveSession(final Bytes key, final long earliestEnd) {
+        final long from = Math.max(earliestEnd, firstReadable());
+        final List<Long> present =
+            intervals().between(intervals().of(from), intervals().of(Long.MAX_VALUE));
+        return !intervals().holding(key, present).isEmpty();
     }
 
     /** Accepts the readable sessions with such a key that end and begin in time. */

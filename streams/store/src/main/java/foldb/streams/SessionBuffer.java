@@ -86,6 +86,10 @@ final class SessionBuffer {
             keys.put(key, known);
             bytes += KEY_BYTES + key.get().length;
         }
+        if (!store.mayHaveSession(key, earliestEnd)) {
+            known.learn(earliestEnd, Long.MAX_VALUE);
+            return false;
+        }
         long nextStart = Long.MAX_VALUE;
         try (KeyValueIterator<Windowed<Bytes>, byte[]> found =
                 store.findSessions(key, earliestEnd, Long.MAX_VALUE)) {
