@@ -22,7 +22,7 @@ use foldb::{
 
 use crate::support::skipped_where_files_only_grow;
 use crate::support::{
-    PATH, assert_error, count, number, open, options, reopen, steps, text, watched,
+    PATH, RaisedAtEnd, assert_error, count, number, open, options, reopen, steps, text, watched,
 };
 
 const COPY: &str = "copy";
@@ -607,18 +607,25 @@ fn a_checkpoint_beside_unlogged_writes_shows_one_moment() {
     let fs = MemFs::new();
     let db = open(&fs).unwrap();
     let stop = AtomicBool::new(false);
+    // A bound: where checkpoints are slow, the keys to count would grow from round to round.
+    let bound = AtomicU64::new(0);
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let unlogged = WriteOptions { disable_wal: true, ..WriteOptions::default() };
-            for n in 0u32.. {
-                if stop.load(Ordering::Relaxed) {
-                    break;
+            let mut n = 0;
+            while !stop.load(Ordering::Relaxed) {
+                if n == bound.load(Ordering::Relaxed) {
+                    std::thread::yield_now();
+                    continue;
                 }
                 db.with(&unlogged).put(format!("u{n}"), "").unwrap();
                 db.put(format!("v{n}"), "").unwrap();
+                n += 1;
             }
         });
+        let _ended = RaisedAtEnd(&stop);
         for round in 0..12 {
+            bound.fetch_add(4000, Ordering::Relaxed);
             let copy = format!("copy{round}");
             db.checkpoint(&copy).unwrap();
             let copy = Db::open(&copy, options(&fs)).unwrap();
@@ -626,7 +633,6 @@ fn a_checkpoint_beside_unlogged_writes_shows_one_moment() {
             let (unlogged, logged) = (count("u", "v"), count("v", "w"));
             assert!(unlogged == logged || unlogged == logged + 1, "{unlogged}, {logged}");
         }
-        stop.store(true, Ordering::Relaxed);
     });
 }
 
