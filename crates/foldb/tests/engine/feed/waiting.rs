@@ -9,7 +9,7 @@ use foldb::feed::{Position, Updates, UpdatesOptions};
 use foldb::{Db, ErrorKind, KeyspaceOptions, Options, WriteOptions};
 
 use super::support::{keeping, line, open_keeping, told, unsynced_since};
-use crate::support::{PATH, assert_error};
+use crate::support::{PATH, RaisedAtEnd, assert_error};
 
 const SYNC: WriteOptions = WriteOptions { sync: true, ..WriteOptions::DEFAULT };
 const UNLOGGED: WriteOptions = WriteOptions { disable_wal: true, ..WriteOptions::DEFAULT };
@@ -197,8 +197,8 @@ fn a_write_without_a_sync_does_not_end_a_wait_for_durable_updates() {
                 db.put("a", "1").unwrap();
             }
         });
+        let _ended = RaisedAtEnd(&ended);
         assert!(!updates.wait(Duration::from_millis(50)).unwrap());
-        ended.store(true, Ordering::Relaxed);
     });
     db.sync().unwrap();
     assert!(updates.wait(Duration::ZERO).unwrap());

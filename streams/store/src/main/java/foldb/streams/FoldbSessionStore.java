@@ -1,6 +1,5 @@
 package foldb.streams;
 
-import java.util.List;
 import java.util.Objects;
 import java.util.function.Predicate;
 import org.apache.kafka.common.utils.Bytes;
@@ -14,7 +13,7 @@ import org.apache.kafka.streams.state.SessionStore;
  *
  * <p>Results, orders and expiry are those of the persistent session store of Kafka Streams, with
  * two differences. A closed store throws {@code InvalidStateStoreException} where that one finds
- * nothing. An iterator has the entries of all intervals as of its creation.
+ * nothing. An iterator has the entries of all intervals as of its first use.
  */
 final class FoldbSessionStore extends IntervalStore implements SessionStore<Bytes, byte[]> {
     private final long retention;
@@ -174,10 +173,8 @@ final class FoldbSessionStore extends IntervalStore implements SessionStore<Byte
 
     /** Returns whether a key may have a readable session that ends at a time or later. */
     boolean mayHaveSession(final Bytes key, final long earliestEnd) {
-        final long from = Math.max(earliestEnd, firstReadable());
-        final List<Long> present =
-            intervals().between(intervals().of(from), intervals().of(Long.MAX_VALUE));
-        return !intervals().holding(key, present).isEmpty();
+        return intervals().mayHold(
+            intervals().of(Math.max(earliestEnd, firstReadable())), key);
     }
 
     /** Accepts the readable sessions with such a key that end and begin in time. */

@@ -16,7 +16,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Results, orders and expiry are those of the persistent window store of Kafka Streams, with
  * two differences. A closed store throws {@code InvalidStateStoreException} where that one finds
- * nothing. An iterator has the entries of all intervals as of its creation.
+ * nothing. An iterator has the entries of all intervals as of its first use.
  */
 class FoldbWindowStore extends IntervalStore implements WindowStore<Bytes, byte[]> {
     /** In which order a window store iterates over several keys. */

@@ -166,15 +166,14 @@ abstract class IntervalStore extends FoldbStore {
         }
     }
 
-    /** Writes changes that {@link #admits} let in, even if they have expired meanwhile. */
-    final void writeChanges(final List<KeyValue<TimedKey, byte[]>> changes) {
-        final WriteBuffer batch = new WriteBuffer();
-        for (final KeyValue<TimedKey, byte[]> change : changes) {
-            note(change.key, change.value);
-            batch.put(encode(change.key), change.value);
-        }
+    /**
+     * Writes changes that {@link #admits} let in, even if they have expired meanwhile.
+     *
+     * @param changes of entries that {@link #note} was called for
+     */
+    final void writeChanges(final WriteBuffer changes) {
         try {
-            database().write(batch);
+            database().write(changes);
         } catch (final FoldbException error) {
             throw failed("Error while putting key/value into", error);
         }
@@ -350,8 +349,8 @@ abstract class IntervalStore extends FoldbStore {
         }
     }
 
-    /** Notes the key of an entry that will be put. */
-    private void note(final TimedKey key, final byte[] value) {
+    /** Notes the key of an entry that is about to be put; {@code null} deletes the entry. */
+    final void note(final TimedKey key, final byte[] value) {
         if (value != null) {
             intervals.addKey(intervals.of(key.time()), key.key());
         }

@@ -143,6 +143,16 @@ final class Intervals {
         return holding;
     }
 
+    /** Whether the interval {@code first} or a later one may have a key. */
+    boolean mayHold(final long first, final Bytes key) {
+        for (final KeyFilter filter : known.tailMap(first, true).values()) {
+            if (filter.mayHave(key)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     /** Forgets all intervals. */
     void clear() {
         known.clear();

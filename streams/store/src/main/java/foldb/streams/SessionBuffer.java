@@ -1,5 +1,6 @@
 package foldb.streams;
 
+import foldb.streams.engine.WriteBuffer;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -21,7 +22,8 @@ import org.apache.kafka.streams.state.KeyValueIterator;
  * {@code 1-9}; {@code 1-4} never leaves this buffer.
  *
  * <p>The first record of a key reads the sessions that it can extend, and the time up to the next
- * session. Records that stay in between read nothing. What this buffer knows of a session replaces
+ * session, unless the store knows that it has none. Records that stay in between read nothing. What
+ * this buffer knows of a session replaces
  * what the database has.
  *
  * <p>The database gets nothing before the changelog does. A process that is killed between two
@@ -222,14 +224,15 @@ final class SessionBuffer {
 
     /** Writes sessions, which are logged, to the database. */
     synchronized void write(List<Bytes> stored) {
-        List<KeyValue<TimedKey, byte[]>> changes = new ArrayList<>(stored.size());
+        WriteBuffer batch = new WriteBuffer();
         for (Bytes key : stored) {
             TimedKey id = FoldbSessionStore.session(key);
             if (has(id)) {
-                changes.add(KeyValue.pair(id, value(id)));
+                store.note(id, value(id));
+                batch.put(key.get(), value(id));
             }
         }
-        store.writeChanges(changes);
+        store.writeChanges(batch);
     }
 
     /** Returns an estimate of the memory of all sessions, in bytes. */

@@ -17,6 +17,8 @@ import java.util.List;
 import java.util.Random;
 import java.util.NoSuchElementException;
 import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.errors.InvalidStateStoreException;
@@ -144,6 +146,33 @@ class IntervalStoreTest {
             assertEquals(List.of(0L), holding(store, "b"));
             store.remove(session("a", INTERVAL + 1));
             assertEquals(1, found(store, "a"));
+        }
+    }
+
+    // The writer puts a session of a key into an interval without the key, and then removes the
+    // other one. A reader that asked before, and reads after, must look again.
+    @Test
+    void aReaderFindsASessionThatMovesToAnotherInterval() {
+        final int keys = 20_000;
+        try (Closing<FoldbSessionStore> opened = new Closing<>(sessions())) {
+            final FoldbSessionStore store = opened.store();
+            put(store, "other", 1_000);
+            put(store, "other", INTERVAL + 1_000);
+            final AtomicInteger moving = new AtomicInteger();
+            put(store, "0", 1_000);
+            final CompletableFuture<Void> reader = CompletableFuture.runAsync(() -> {
+                for (int key = moving.get(); key < keys; key = moving.get()) {
+                    assertTrue(found(store, String.valueOf(key)) > 0, "key " + key);
+                }
+            });
+            for (int key = 0; key < keys && !reader.isDone(); key++) {
+                put(store, String.valueOf(key + 1), 1_000);
+                put(store, String.valueOf(key), INTERVAL + 1_000);
+                store.remove(session(String.valueOf(key), 1_000));
+                moving.set(key + 1);
+            }
+            moving.set(keys);
+            reader.join();
         }
     }
 

@@ -27,7 +27,7 @@ record Application(String id, Map<String, String> settings, int heapMib) {
         settings.put("bootstrap.servers", world.broker());
         settings.put("default.key.serde", Serdes.StringSerde.class.getName());
         settings.put("default.value.serde", Serdes.LongSerde.class.getName());
-        settings.put("processing.guarantee", exactly ? "exactly_once_v2" : "at_least_once");
+        settings.put("processing.guarantee", guarantee(exactly));
         settings.put("commit.interval.ms", exactly ? "100" : "1000");
         settings.put("statestore.cache.max.bytes", "0");
         settings.put("auto.offset.reset", "earliest");
@@ -40,6 +40,11 @@ record Application(String id, Map<String, String> settings, int heapMib) {
         }
         kind.configure(settings, operators(topology));
         return new Application(id, settings, 384);
+    }
+
+    /** Returns the value of {@code processing.guarantee}. */
+    static String guarantee(boolean exactly) {
+        return exactly ? "exactly_once_v2" : "at_least_once";
     }
 
     private static Map<String, String> operators(Topologies topology) {

@@ -24,13 +24,9 @@ final class Sums implements Scenario {
         }
     }
 
-    private static String guarantee(boolean exactly) {
-        return exactly ? "exactly_once_v2" : "at_least_once";
-    }
-
     /** Kills one of two processes in the middle. The other one takes its tasks over. */
     private static void takeover(World world, StoreKind kind, boolean exactly) throws Exception {
-        World.say("takeover, " + kind.word() + ", " + guarantee(exactly));
+        World.say("takeover, " + kind.word() + ", " + Application.guarantee(exactly));
         String id = "takeover-" + kind.word() + (exactly ? "-eos" : "-alos");
         String in = id + "-in";
         Application application =
@@ -72,7 +68,7 @@ final class Sums implements Scenario {
 
     /** Kills the only process in the middle and restarts it on its disk. */
     private static void restart(World world, StoreKind kind, boolean exactly) throws Exception {
-        World.say("restart, " + kind.word() + ", " + guarantee(exactly));
+        World.say("restart, " + kind.word() + ", " + Application.guarantee(exactly));
         String id = "restart-" + kind.word() + (exactly ? "-eos" : "-alos");
         String in = id + "-in";
         Application application =

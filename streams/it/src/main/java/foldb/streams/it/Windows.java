@@ -1,59 +1,15 @@
 package foldb.streams.it;
 
 import java.util.HashMap;
-import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.serialization.StringDeserializer;
 
 /** Windows and sessions on two instances, one of which is killed. */
 final class Windows implements Scenario {
-    private static final int KEYS = 500;
-    private static final int RATE = 20_000;
-
     @Override
     public void run(World world) throws Exception {
-        for (StoreKind kind : world.kinds()) {
-            for (boolean exactly : new boolean[] {true, false}) {
-                if (world.isChecked(kind)) {
-                    count(world, kind, exactly);
-                }
-            }
-        }
-    }
-
-    private static void count(World world, StoreKind kind, boolean exactly) throws Exception {
-        String guarantee = exactly ? "exactly_once_v2" : "at_least_once";
-        World.say("windows and sessions, " + guarantee + ": " + kind.word());
-        String id = "windows-" + kind.word() + (exactly ? "-eos" : "-alos");
-        String in = id + "-in";
-        Topics topics = world.topics();
-        Application application =
-            Application.of(world, id, Topologies.WINDOWS, kind, exactly, in, id);
-        topics.create(List.of(in, Topologies.topic(id, "windows"),
-            Topologies.topic(id, "sessions")));
-        // 500 keys with a record each 4 ms: about 2 s between the records of one key.
-        Input input = new Input(KEYS, world.start(), 4, false);
-        long records = world.records(150_000, 60_000);
-        try (Instance first = Instance.start(world, application, "a");
-                Instance second = Instance.start(world, application, "b")) {
-            first.awaitRunning(2);
-            second.awaitRunning(2);
-            topics.feed(in, input, 0, records / 2);
-            topics.awaitCommitted(id, in, 60, List.of(first, second));
-            Set<Integer> lost = second.active();
-            Thread feeder = topics.feedPaced(in, input, records / 2, records, RATE);
-            Crash crash = Crash.kill(world, second, id, in, lost, application);
-            first.awaitRunning(Topics.PARTITIONS);
-            feeder.join();
-            topics.awaitCommitted(id, in, 90, List.of(first));
-            World.passed(String.format("%,d records, one of two processes killed: %s", records,
-                compare(world, in, id, exactly ? null : crash)));
-            first.checkMerges(kind);
-            application.checkStores(world, "a", kind);
-            first.stop();
-        }
+        Takeover.run(world, "windows", Topologies.WINDOWS, Windows::compare);
     }
 
     /**
