@@ -15,6 +15,9 @@ import org.apache.kafka.streams.state.internals.WrappedStateStore;
 /**
  * The innermost store of windowed merges: a timestamped window store that also takes blind merges.
  *
+ * <p>The store knows of most new windows that they are new, and keeps their numbers in memory until
+ * the fold. A reader of several windows ends that for all that are there by then.
+ *
  * <p>A merge into a window that has expired is dropped and counted, as a put is. A window that
  * expires with unfolded operands stays until the next fold, which logs and forwards its value.
  * Windows are folded in the order of their newest records, so that results follow the order of
@@ -59,7 +62,7 @@ final class FoldbMergingWindowStore
 
     @Override
     public void putFolded(List<KeyValue<Bytes, byte[]>> entries) {
-        wrapped().writeFolded(entries);
+        wrapped().writeFolded(merges.takeUnwritten(entries));
         if (logged == null) {
             return;
         }
@@ -98,12 +101,16 @@ final class FoldbMergingWindowStore
         }
         merges.write();
         wrapped().put(key, value, windowStart);
-        merges.replaced(Bytes.wrap(wrapped().encode(new TimedKey(key, windowStart, 0))));
+        merges.replaced(stored(key, windowStart));
+    }
+
+    private Bytes stored(Bytes key, long windowStart) {
+        return Bytes.wrap(wrapped().encode(new TimedKey(key, windowStart, 0)));
     }
 
     @Override
     public byte[] fetch(Bytes key, long windowStart) {
-        merges.write();
+        merges.write(stored(key, windowStart));
         merges.read();
         return wrapped().fetch(key, windowStart);
     }

@@ -27,7 +27,7 @@ final class FoldbSessionStore extends IntervalStore implements SessionStore<Byte
      */
     FoldbSessionStore(final String name, final long retention, final long interval,
             final boolean indexed, final boolean merging) {
-        super(name, KeyLayout.SESSION, retention, interval, indexed);
+        super(name, KeyLayout.SESSION, retention, interval, indexed, Filtered.KEYS);
         this.retention = retention;
         this.merging = merging;
     }

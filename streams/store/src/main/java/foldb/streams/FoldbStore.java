@@ -14,6 +14,7 @@ import java.util.Objects;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.config.ConfigException;
+import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.errors.InvalidStateStoreException;
 import org.apache.kafka.streams.errors.ProcessorStateException;
@@ -179,6 +180,15 @@ abstract class FoldbStore implements StateStore {
     /** Returns the name of the store's merge operator, or null if it has none. */
     String mergeOperator() {
         return null;
+    }
+
+    /**
+     * Notes that the database may have a stored key from now on.
+     *
+     * @return whether the database certainly had no such key
+     */
+    boolean noteStored(final Bytes stored) {
+        return false;
     }
 
     /** Returns whether the processor's changes stay in memory until a fold. */

@@ -13,7 +13,8 @@ final class FoldbTimestampedWindowStore extends FoldbWindowStore implements Time
             final long windowSize,
             final boolean retainDuplicates,
             final Order order) {
-        super(name, retention, interval, windowSize, retainDuplicates, order);
+        super(
+            name, retention, interval, windowSize, retainDuplicates, order, Filtered.NOTHING);
         this.operator = null;
     }
 
@@ -24,7 +25,8 @@ final class FoldbTimestampedWindowStore extends FoldbWindowStore implements Time
             final long interval,
             final long windowSize,
             final MergeOperator operator) {
-        super(name, retention, interval, windowSize, false, Order.BY_KEY);
+        super(name, retention, interval, windowSize, false, Order.BY_KEY,
+            operator.isNumber() ? Filtered.STORED_KEYS : Filtered.NOTHING);
         this.operator = operator;
     }
 

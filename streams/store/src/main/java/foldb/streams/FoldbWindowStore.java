@@ -40,8 +40,9 @@ class FoldbWindowStore extends IntervalStore implements WindowStore<Bytes, byte[
             final long interval,
             final long windowSize,
             final boolean retainDuplicates,
-            final Order order) {
-        super(name, KeyLayout.WINDOW, retention, interval, order != Order.BY_KEY);
+            final Order order,
+            final Filtered filtered) {
+        super(name, KeyLayout.WINDOW, retention, interval, order != Order.BY_KEY, filtered);
         this.retention = retention;
         this.windowSize = windowSize;
         this.retainDuplicates = retainDuplicates;

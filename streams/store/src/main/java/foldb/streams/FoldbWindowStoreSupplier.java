@@ -87,7 +87,8 @@ final class FoldbWindowStoreSupplier implements WindowBytesStoreSupplier {
             ? new FoldbTimestampedWindowStore(
                 name, retention, interval, windowSize, retainDuplicates, order)
             : new FoldbWindowStore(
-                name, retention, interval, windowSize, retainDuplicates, order);
+                name, retention, interval, windowSize, retainDuplicates, order,
+                IntervalStore.Filtered.NOTHING);
     }
 
     @Override

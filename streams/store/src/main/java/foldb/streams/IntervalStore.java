@@ -37,8 +37,19 @@ abstract class IntervalStore extends FoldbStore {
     private static final Logger LOG = LoggerFactory.getLogger(IntervalStore.class);
     private static final int RESTORE_BYTES = 4 << 20;
 
+    /** The keys that the filters of the intervals have. */
+    enum Filtered {
+        /** None: every key may be there. */
+        NOTHING,
+        /** The keys of the entries. */
+        KEYS,
+        /** The stored keys of the entries. */
+        STORED_KEYS
+    }
+
     private final KeyLayout layout;
     private final boolean indexed;
+    private final Filtered filtered;
     private final Intervals intervals;
     private InternalProcessorContext<?, ?> processor;
     private Sensor droppedRecords;
@@ -49,17 +60,20 @@ abstract class IntervalStore extends FoldbStore {
      * @param retention how long entries stay readable, in milliseconds of stream time
      * @param interval the length of an interval in milliseconds
      * @param indexed whether the store can also iterate by time
+     * @param filtered what the filters have
      */
     IntervalStore(
             final String name,
             final KeyLayout layout,
             final long retention,
             final long interval,
-            final boolean indexed) {
+            final boolean indexed,
+            final Filtered filtered) {
         super(name);
         this.layout = layout;
         this.indexed = indexed;
-        this.intervals = new Intervals(interval, retention, layout == KeyLayout.SESSION);
+        this.filtered = filtered;
+        this.intervals = new Intervals(interval, retention, filtered != Filtered.NOTHING);
     }
 
     @Override
@@ -273,7 +287,8 @@ abstract class IntervalStore extends FoldbStore {
     }
 
     private List<Long> holding(final Bytes only, final List<Long> present) {
-        return only == null ? present : intervals.holding(only, present);
+        return only == null || filtered != Filtered.KEYS
+            ? present : intervals.holding(only, present);
     }
 
     /** Reads the key of an entry, or returns null if its interval has expired. */
@@ -351,9 +366,20 @@ abstract class IntervalStore extends FoldbStore {
 
     /** Notes the key of an entry that is about to be put; {@code null} deletes the entry. */
     final void note(final TimedKey key, final byte[] value) {
-        if (value != null) {
-            intervals.addKey(intervals.of(key.time()), key.key());
+        if (value == null) {
+            return;
         }
+        switch (filtered) {
+            case KEYS -> intervals.addKey(intervals.of(key.time()), key.key());
+            case STORED_KEYS -> noteStored(Bytes.wrap(encode(key)));
+            case NOTHING -> { }
+        }
+    }
+
+    @Override
+    final boolean noteStored(final Bytes stored) {
+        return filtered == Filtered.STORED_KEYS
+            && intervals.addKey(KeyLayout.interval(stored.get()), stored);
     }
 
     /** Adds a put or a delete of one entry to a batch. */

@@ -87,12 +87,15 @@ final class Intervals {
         }
     }
 
-    /** Notes the key of an entry before the entry is written. */
-    void addKey(final long interval, final Bytes key) {
+    /**
+     * Notes the key of an entry before the entry is written.
+     *
+     * @return whether the interval certainly had no entry with this key
+     */
+    boolean addKey(final long interval, final Bytes key) {
         // No reader sees an entry of an earlier interval.
-        if (interval >= firstLive()) {
-            known.computeIfAbsent(interval, lost -> KeyFilter.EVERY_KEY).add(key);
-        }
+        return interval >= firstLive()
+            && known.computeIfAbsent(interval, lost -> KeyFilter.EVERY_KEY).add(key);
     }
 
     /** Whether the interval has entries, as far as this set knows. */

@@ -8,9 +8,9 @@ import org.apache.kafka.streams.state.internals.Murmur3;
 /**
  * The keys that an interval may have: a Bloom filter that grows.
  *
- * <p>Each record of a session store looks for the sessions of its key. Most keys of many
- * applications have none, and this filter spares them the read. It never denies a key that was
- * added.
+ * <p>Each record of a session store looks for the sessions of its key, and the fold of a window for
+ * the window's value. Most keys of many applications have none, and this filter spares them the
+ * read. It never denies a key that was added.
  *
  * <p>The filter has layers, each for four times as many keys as the one before. A layer consists of
  * blocks of 64 bytes. A key sets one bit in each of the eight words of one block, so a look reads
@@ -60,22 +60,27 @@ final class KeyFilter {
         return sum;
     }
 
-    /** Adds a key. */
-    void add(final Bytes key) {
+    /**
+     * Adds a key.
+     *
+     * @return whether the key was certainly not there
+     */
+    boolean add(final Bytes key) {
         final AtomicLongArray[] present = layers;
         if (present == null) {
-            return;
+            return false;
         }
         final long hash = hash(key);
         if (has(present, hash)) {
-            return;
+            return false;
         }
         if (keys == MOST_KEYS) {
             layers = null;
-            return;
+        } else {
+            set(keys == keysBefore(present.length) ? grown(present) : last(present), hash);
+            keys++;
         }
-        set(keys == keysBefore(present.length) ? grown(present) : last(present), hash);
-        keys++;
+        return true;
     }
 
     /** Returns whether a key may have been added. */

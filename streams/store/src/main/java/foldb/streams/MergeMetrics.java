@@ -15,6 +15,7 @@ import org.apache.kafka.streams.processor.internals.metrics.StreamsMetricsImpl;
 final class MergeMetrics {
     private final LongAdder merges = new LongAdder();
     private final LongAdder folds = new LongAdder();
+    private final LongAdder foldReads = new LongAdder();
     private final LongAdder reads = new LongAdder();
     private final LongAdder earlyFolds = new LongAdder();
 
@@ -26,7 +27,9 @@ final class MergeMetrics {
         add(registry, task, scope, store, "merge-total",
             "Operands merged, and records that changed a session", merges);
         add(registry, task, scope, store, "merge-fold-total",
-            "Keys that commits folded; each was read, except for sessions", folds);
+            "Keys that commits folded", folds);
+        add(registry, task, scope, store, "merge-fold-get-total",
+            "Keys that commits read in the database to fold them", foldReads);
         add(registry, task, scope, store, "merge-get-total",
             "Keys that processors and queries read", reads);
         add(registry, task, scope, store, "merge-early-fold-total",
@@ -55,6 +58,10 @@ final class MergeMetrics {
 
     void folded(int keys) {
         folds.add(keys);
+    }
+
+    void readInFold(int keys) {
+        foldReads.add(keys);
     }
 
     void read() {

@@ -18,7 +18,10 @@ final class MergedRecords {
         this.store = store;
     }
 
-    /** Notes a merged record, in place of the one before it from the same partition. */
+    /**
+     * Notes a merged record, in place of an earlier one from the same partition. A store that folds
+     * may forward records in another order.
+     */
     void note(ProcessorRecordContext current) {
         if (current == null || current.topic() == null) {
             return;
@@ -27,7 +30,9 @@ final class MergedRecords {
             ProcessorRecordContext before = merged.get(i);
             if (before.partition() == current.partition()
                     && before.topic().equals(current.topic())) {
-                merged.set(i, current);
+                if (current.offset() > before.offset()) {
+                    merged.set(i, current);
+                }
                 return;
             }
         }

@@ -20,11 +20,12 @@ import org.apache.kafka.streams.state.internals.CacheFlushListener;
  * The merges of one store, from the change of a key to the folded value.
  *
  * <p>A merge enters a buffer, and its key enters the set of dirty keys. At pre-commit, Streams
- * calls {@link #flush()}. It reads each dirty key once, puts the folded value through the layer
- * that logs changes, and forwards the value to the flush listener. The changelog topic is
+ * calls {@link #flush()}. It reads each dirty key at most once, puts the folded value through the
+ * layer that logs changes, and forwards the value to the flush listener. The changelog topic is
  * compacted, so it holds full values and never operands.
  *
- * <p>One stream thread merges and folds. Only {@link #write()} may run in other threads.
+ * <p>One stream thread merges and folds. Only {@link #write()} and {@link #isFolding()} may run in
+ * other threads.
  *
  * <p>The subclasses are the buffers: {@link OperandMerges} keeps operands, and
  * {@link SessionMerges} keeps sessions.
@@ -41,7 +42,8 @@ abstract class Merges {
     private DirtyKeys dirty;
     /** What the dirty keys take of the process's bound; null while the store is closed. */
     private DirtyTotal.Part part;
-    private boolean folding;
+    /** Other threads see the state of a moment ago. */
+    private volatile boolean folding;
     /** Whether no record was merged since the last flush, except by flushes of other stores. */
     private boolean flushed;
     private MergeConfig bounds;
@@ -170,6 +172,11 @@ abstract class Merges {
         metrics.read();
     }
 
+    /** Counts keys that a fold reads in the database. */
+    final void readInFold(int keys) {
+        metrics.readInFold(keys);
+    }
+
     /** Forgets that a key is dirty: it has a new value, which is logged. */
     void replaced(Bytes key) {
         dirty.remove(key);
@@ -221,6 +228,11 @@ abstract class Merges {
             folding = false;
             countDirty();
         }
+    }
+
+    /** Returns whether a fold reads, logs and forwards keys now. */
+    final boolean isFolding() {
+        return folding;
     }
 
     private void foldRound() {

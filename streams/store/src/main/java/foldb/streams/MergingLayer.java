@@ -57,7 +57,10 @@ abstract class MergingLayer<S extends FoldbStore, M extends Merges>
 
     @Override
     public final Position getPosition() {
-        merges.write();
+        // The log asks for each folded value. A write would end the time of new keys in memory.
+        if (!merges.isFolding()) {
+            merges.write();
+        }
         return wrapped().getPosition();
     }
 

@@ -12,7 +12,7 @@ interface MergingStore extends StateStore {
 
     /**
      * Puts folded values into the database and logs them. The put gives later folds a base, so that
-     * they read no older operands. Sessions are written and logged elsewhere.
+     * they read no older operands. Sessions and the values of new keys are written elsewhere.
      *
      * @param entries the stored keys and their values
      */

@@ -4,6 +4,8 @@ import foldb.streams.engine.FoldbException;
 import foldb.streams.engine.WriteBuffer;
 import java.nio.ByteBuffer;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.errors.ProcessorStateException;
@@ -16,8 +18,13 @@ import org.apache.kafka.streams.processor.internals.ProcessorRecordContext;
  * <p>The numbers of one key are combined here: many records of few keys then cross as one operand
  * for each key. Other operands cross as they are.
  *
+ * <p>A key is new if the database has neither a value nor an operand of it. Its numbers stay here
+ * until the fold. Together they are the folded value, which crosses as a put and is not read. A
+ * reader that comes earlier has them written as an operand, and the key is no longer new.
+ *
  * <p>One stream thread adds operands. Interactive queries write the buffer from other threads
- * before they read, so each method holds the monitor.
+ * before they read, so all holds the monitor. A reader gives it back between pieces of the buffer,
+ * and the stream thread does not wait for all of it.
  */
 final class OperandBuffer {
     private static final int CAPACITY_BYTES = 16 << 10;
@@ -25,14 +32,20 @@ final class OperandBuffer {
     /** The memory of combined numbers at which they cross, in bytes. */
     private static final int NUMBERS_BYTES = 256 << 10;
 
+    /** The numbers of new keys that a reader writes at once. */
+    private static final int NEW_NUMBERS = 1 << 10;
+
     /** An estimate of the memory of a combined number besides its key, in bytes. */
     private static final int NUMBER_BYTES = 112;
 
     private final FoldbStore store;
     private final MergeOperator operator;
     private final WriteBuffer pending = new WriteBuffer();
+    /** The numbers of keys that the database may have. */
     private final Map<Bytes, Combined> numbers = new HashMap<>();
     private int numbersBytes;
+    /** The numbers of new keys, the oldest first. */
+    private Map<Bytes, Combined> newNumbers = new LinkedHashMap<>();
     private final MergedRecords merged;
     private ProcessorStateException failure;
 
@@ -46,6 +59,16 @@ final class OperandBuffer {
     private static final class Combined {
         private long timestamp;
         private long number;
+
+        Combined(long timestamp, long number) {
+            this.timestamp = timestamp;
+            this.number = number;
+        }
+
+        byte[] operand() {
+            return ByteBuffer.allocate(MergeOperator.STAMP_BYTES + Long.BYTES)
+                .putLong(timestamp).putLong(number).array();
+        }
     }
 
     /**
@@ -58,24 +81,35 @@ final class OperandBuffer {
     synchronized void addNumber(
             Bytes key, long timestamp, byte[] value, ProcessorRecordContext current) {
         if (key.get().length >= CAPACITY_BYTES / 2) {
+            // Such a key is never taken for new.
             add(key.get(), operator.operand(timestamp, value), current);
             return;
         }
         long number = ByteBuffer.wrap(value).getLong();
-        Combined combined = numbers.get(key);
+        Combined combined = combined(key);
         if (combined == null) {
-            combined = new Combined();
-            combined.timestamp = timestamp;
-            combined.number = number;
-            numbers.put(key, combined);
-            numbersBytes += key.get().length + NUMBER_BYTES;
+            begin(key, new Combined(timestamp, number));
         } else {
             combined.timestamp = Math.max(combined.timestamp, timestamp);
             combined.number = operator.combine(combined.number, number);
         }
         merged.note(current);
         if (numbersBytes >= NUMBERS_BYTES) {
-            write();
+            write(this::queueNumbers);
+        }
+    }
+
+    private Combined combined(Bytes key) {
+        Combined combined = newNumbers.get(key);
+        return combined == null ? numbers.get(key) : combined;
+    }
+
+    private void begin(Bytes key, Combined first) {
+        if (store.noteStored(key)) {
+            newNumbers.put(key, first);
+        } else {
+            numbers.put(key, first);
+            numbersBytes += key.get().length + NUMBER_BYTES;
         }
     }
 
@@ -109,7 +143,7 @@ final class OperandBuffer {
         }
     }
 
-    private ProcessorStateException failed(FoldbException e) {
+    private ProcessorStateException failed(Throwable e) {
         return new ProcessorStateException(
             "Error while merging into store " + store.name() + ": " + e.getMessage(), e);
     }
@@ -118,32 +152,104 @@ final class OperandBuffer {
      * Writes the operands. The failure of one write fails every later call, because a query's
      * thread may have met it first: the task must not commit without these merges.
      */
-    synchronized void write() {
-        if (failure != null) {
-            throw failure;
-        }
-        if (pending.size() > 0 || !numbers.isEmpty()) {
-            try {
-                writeNumbers();
-                writePending();
-                merged.written();
-            } catch (FoldbException e) {
-                failure = failed(e);
-                throw failure;
-            } finally {
-                forget();
-            }
+    void write() {
+        boolean isMoreThere = true;
+        while (isMoreThere) {
+            isMoreThere = writePiece();
         }
     }
 
-    private void writeNumbers() {
-        for (Map.Entry<Bytes, Combined> entry : numbers.entrySet()) {
-            byte[] operand = ByteBuffer.allocate(MergeOperator.STAMP_BYTES + Long.BYTES)
-                .putLong(entry.getValue().timestamp).putLong(entry.getValue().number).array();
-            pending.merge(entry.getKey().get(), operand);
-            if (pending.byteSize() >= CAPACITY_BYTES) {
-                writePending();
+    private synchronized boolean writePiece() {
+        write(() -> {
+            queueNumbers();
+            var oldest = newNumbers.entrySet().iterator();
+            for (int i = 0; i < NEW_NUMBERS && oldest.hasNext(); i++) {
+                Map.Entry<Bytes, Combined> entry = oldest.next();
+                queue(entry.getKey(), entry.getValue());
+                oldest.remove();
             }
+        });
+        return !newNumbers.isEmpty();
+    }
+
+    /** Writes the operands of one key, and maybe others. */
+    synchronized void write(Bytes key) {
+        write(() -> {
+            queueNumbers();
+            Combined combined = newNumbers.remove(key);
+            if (combined != null) {
+                queue(key, combined);
+            }
+        });
+    }
+
+    /**
+     * Writes the operands before a fold of some keys: the numbers of a new key as its value.
+     *
+     * @param keys the keys that are folded
+     * @return the values of the new ones, which the database has; {@code null} for the others,
+     *     which it folds
+     */
+    synchronized byte[][] writeForFold(List<Bytes> keys) {
+        byte[][] written = new byte[keys.size()][];
+        write(() -> {
+            queueNumbers();
+            for (int i = 0; i < written.length; i++) {
+                Combined value = newNumbers.remove(keys.get(i));
+                if (value != null) {
+                    written[i] = value.operand();
+                    pending.put(keys.get(i).get(), written[i]);
+                    writeFullPending();
+                }
+            }
+        });
+        if (newNumbers.isEmpty()) {
+            // A map keeps the memory of all that it had.
+            newNumbers = new LinkedHashMap<>();
+        }
+        return written;
+    }
+
+    /** Returns an estimate of the memory of the numbers of new keys besides the keys, in bytes. */
+    synchronized long newNumbersBytes() {
+        return (long) NUMBER_BYTES * newNumbers.size();
+    }
+
+    private void write(Runnable queueMore) {
+        if (failure != null) {
+            throw failure;
+        }
+        if (pending.size() == 0 && numbers.isEmpty() && newNumbers.isEmpty()) {
+            return;
+        }
+        try {
+            queueMore.run();
+            writePending();
+        } catch (RuntimeException | Error e) {
+            // It is unknown which of them the database has.
+            forget();
+            failure = failed(e);
+            throw failure;
+        }
+        if (newNumbers.isEmpty()) {
+            merged.written();
+        }
+    }
+
+    private void queueNumbers() {
+        numbers.forEach(this::queue);
+        numbers.clear();
+        numbersBytes = 0;
+    }
+
+    private void queue(Bytes key, Combined combined) {
+        pending.merge(key.get(), combined.operand());
+        writeFullPending();
+    }
+
+    private void writeFullPending() {
+        if (pending.byteSize() >= CAPACITY_BYTES) {
+            writePending();
         }
     }
 
@@ -158,6 +264,7 @@ final class OperandBuffer {
         pending.clear();
         numbers.clear();
         numbersBytes = 0;
+        newNumbers.clear();
     }
 
     /** Forgets the operands. */

@@ -1,19 +1,25 @@
 package foldb.streams;
 
 import foldb.streams.engine.FoldbException;
+import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.errors.ProcessorStateException;
 import org.apache.kafka.streams.errors.StreamsException;
 
 /**
  * Blind merges: a key's operands enter a buffer, and cross to the database unread. The database
- * folds them.
+ * folds them. Where the database has no value to fold them with, the buffer knows the result.
  */
 final class OperandMerges extends Merges {
     private final MergeOperator operator;
     private final OperandBuffer buffer;
     private final ShadowValues shadows;
+    /** The keys of the last {@link #read} whose values the database has already. */
+    private final Set<Bytes> written = new HashSet<>();
 
     /**
      * Makes the merges of a closed store.
@@ -41,7 +47,7 @@ final class OperandMerges extends Merges {
 
     /** Returns the folded value of a stored key with its timestamp, or {@code null}. */
     byte[] value(Bytes stored) {
-        buffer.write();
+        buffer.write(stored);
         try {
             return data().database().get(stored.get());
         } catch (FoldbException e) {
@@ -94,13 +100,47 @@ final class OperandMerges extends Merges {
 
     @Override
     byte[][] read(List<Bytes> keys) {
-        buffer.write();
+        byte[][] values = buffer.writeForFold(keys);
+        written.clear();
+        List<byte[]> asked = new ArrayList<>();
+        for (int i = 0; i < values.length; i++) {
+            if (values[i] == null) {
+                asked.add(keys.get(i).get());
+            } else {
+                written.add(keys.get(i));
+            }
+        }
+        fill(values, asked);
+        return values;
+    }
+
+    /** Sets the values that are {@code null} to those of some keys in the database. */
+    private void fill(byte[][] values, List<byte[]> keys) {
+        if (keys.isEmpty()) {
+            return;
+        }
+        readInFold(keys.size());
+        byte[][] read;
         try {
-            return data().database().getAll(keys.stream().map(Bytes::get).toList());
+            read = data().database().getAll(keys);
         } catch (FoldbException e) {
             throw new ProcessorStateException("Error while folding " + keys.size()
                 + " keys of store " + data().name() + ": " + e.getMessage(), e);
         }
+        int next = 0;
+        for (int i = 0; i < values.length; i++) {
+            if (values[i] == null) {
+                values[i] = read[next++];
+            }
+        }
+    }
+
+    /** Returns those entries of the last {@link #read} that the database does not have yet. */
+    List<KeyValue<Bytes, byte[]>> takeUnwritten(List<KeyValue<Bytes, byte[]>> entries) {
+        List<KeyValue<Bytes, byte[]>> unwritten =
+            entries.stream().filter(entry -> !written.contains(entry.key)).toList();
+        written.clear();
+        return unwritten;
     }
 
     @Override
@@ -119,15 +159,21 @@ final class OperandMerges extends Merges {
         buffer.write();
     }
 
-    /** The buffer writes itself after a few kilobytes. */
+    /** Writes the buffer as far as a reader of one stored key needs it, from any thread. */
+    void write(Bytes key) {
+        buffer.write(key);
+    }
+
+    /** The numbers of new keys. All else is written after a few kilobytes. */
     @Override
     long bufferBytes() {
-        return 0;
+        return buffer.newNumbersBytes();
     }
 
     @Override
     void clearBuffer() {
         buffer.clear();
+        written.clear();
         shadows.clear();
     }
 

@@ -27,10 +27,12 @@ class KeyFilterTest {
         assertFalse(filter.mayHave(key(1)));
         // A little more than four layers.
         final int keys = 90_000;
+        int isNew = 0;
         for (int number = 0; number < keys; number++) {
-            filter.add(key(number));
-            filter.add(key(number / 2));
+            isNew += filter.add(key(number)) ? 1 : 0;
+            assertFalse(filter.add(key(number / 2)), "key " + number / 2 + " is there");
         }
+        assertTrue(isNew > keys * 0.99, isNew + " of " + keys + " keys were certainly new");
         int denied = 0;
         for (int number = 0; number < keys; number++) {
             assertTrue(filter.mayHave(key(number)), "key " + number);

@@ -120,7 +120,8 @@ final class App {
         streams.close(Duration.ofSeconds(120));
         long micros = (System.nanoTime() - start) / 1000;
         return micros + " " + (long) LastValues.of("merge-fold-total") + " "
-            + (long) LastValues.of("merge-get-total") + " "
+            + (long) (LastValues.of("merge-fold-get-total") + LastValues.of("merge-get-total"))
+            + " "
             + (long) LastValues.of("merge-total");
     }
 

@@ -111,9 +111,7 @@ final class BenchAggregate {
             double perSecond = perSecond(answer);
             table.more(row(), kind, perSecond);
             if (kind == StoreKind.MERGE) {
-                // A fold reads each key, except for a session, which is in memory.
-                long folds = topology == Topologies.SESSIONS ? 0 : answer[1];
-                table.note(row(), "gets per event", (folds + answer[2]) / (double) events);
+                table.note(row(), "gets per event", answer[2] / (double) events);
             }
             World.say(String.format("  %s %s: %.0f thousand/s, %d keys folded, %d read, %d "
                 + "merged, %d output records", row(), kind.word(), perSecond, answer[1],

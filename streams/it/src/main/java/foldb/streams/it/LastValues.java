@@ -10,7 +10,7 @@ import org.apache.kafka.common.metrics.MetricsReporter;
 /** Sums the last values of some totals when their stores close, which is after the last commit. */
 public final class LastValues implements MetricsReporter {
     private static final Set<String> NAMES =
-        Set.of("merge-total", "merge-fold-total", "merge-get-total");
+        Set.of("merge-total", "merge-fold-total", "merge-fold-get-total", "merge-get-total");
     private static final Map<String, Double> SUMS = new ConcurrentHashMap<>();
 
     /** Returns the sum of a total over all closed stores. */
