@@ -20,6 +20,8 @@ import org.apache.kafka.common.utils.Bytes;
  */
 final class Intervals {
     private static final long SHORTEST = 60_000;
+    /** No interval: those of all times lie nearer to zero. */
+    private static final long NONE = Long.MIN_VALUE;
 
     private final long length;
     private final long retention;
@@ -27,6 +29,8 @@ final class Intervals {
     private final NavigableMap<Long, KeyFilter> known = new ConcurrentSkipListMap<>();
     private volatile long streamTime = ConsumerRecord.NO_TIMESTAMP;
     private volatile long expiredBefore = Long.MIN_VALUE;
+    /** The interval of the last entry that was added, which needs no search. */
+    private long added = NONE;
 
     /**
      * Creates an empty set of intervals.
@@ -82,8 +86,11 @@ final class Intervals {
 
     /** Adds an interval for entries whose keys go to {@link #addKey}, if it is not there. */
     void add(final long interval) {
-        if (!known.containsKey(interval)) {
-            known.put(interval, filtered ? KeyFilter.empty() : KeyFilter.EVERY_KEY);
+        if (interval != added) {
+            added = interval;
+            if (!known.containsKey(interval)) {
+                known.put(interval, filtered ? KeyFilter.empty() : KeyFilter.EVERY_KEY);
+            }
         }
     }
 
@@ -117,6 +124,7 @@ final class Intervals {
         final NavigableMap<Long, KeyFilter> expired = known.headMap(live, false);
         final Long first = expired.isEmpty() ? null : expired.firstKey();
         expired.clear();
+        added = NONE;
         return first;
     }
 
@@ -159,5 +167,6 @@ final class Intervals {
     /** Forgets all intervals. */
     void clear() {
         known.clear();
+        added = NONE;
     }
 }

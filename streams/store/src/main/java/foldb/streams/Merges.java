@@ -136,9 +136,10 @@ abstract class Merges {
 
     /** Folds all dirty keys if one of the bounds is reached. */
     final void foldIfFull() {
+        long buffered = bufferBytes();
         boolean isTotalReached = part != null
-            && part.reaches(bytes(), bounds.maxTotalBytes());
-        if (isTotalReached || dirty.reaches(bounds, bufferBytes())) {
+            && part.reaches(dirty.bytes() + buffered, bounds.maxTotalBytes());
+        if (isTotalReached || dirty.reaches(bounds, buffered)) {
             metrics.foldedEarly();
             foldAll();
         }
