@@ -22,8 +22,8 @@ pub(crate) struct Machine {
     pub starts: Starts,
     /// The linker; `None` for cargo's own choice.
     linker: Option<&'static str>,
-    /// What loads programs and their libraries, beside which the libraries lie. `None` if it is the
-    /// system's own, or if programs are static.
+    /// The loader of programs. Their libraries lie in its directory. `None` if it is the system's
+    /// own, or if programs are static.
     loader: Option<&'static str>,
     pub(super) needs: &'static [Need],
 }
@@ -166,7 +166,8 @@ impl Machine {
             let linked = format!(
                 "-Clink-arg=-Wl,--dynamic-linker={loader} -Clink-arg=-Wl,-rpath={libraries}"
             );
-            step.set(self.setting("RUSTFLAGS"), linked)
+            // In place of the caller's own flags, which would replace a setting of this target.
+            step.set("RUSTFLAGS", linked)
         })
     }
 }

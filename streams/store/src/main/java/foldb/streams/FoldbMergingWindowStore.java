@@ -16,7 +16,7 @@ import org.apache.kafka.streams.state.internals.WrappedStateStore;
  * The innermost store of windowed merges: a timestamped window store that also takes blind merges.
  *
  * <p>The store knows of most new windows that they are new, and keeps their numbers in memory until
- * the fold. A reader of several windows ends that for all that are there by then.
+ * the fold. A reader of several windows has all these numbers written.
  *
  * <p>A merge into a window that has expired is dropped and counted, as a put is. A window that
  * expires with unfolded operands stays until the next fold, which logs and forwards its value.

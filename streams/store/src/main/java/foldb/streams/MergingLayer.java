@@ -57,7 +57,8 @@ abstract class MergingLayer<S extends FoldbStore, M extends Merges>
 
     @Override
     public final Position getPosition() {
-        // The log asks for each folded value. A write would end the time of new keys in memory.
+        // The log asks for the position with each folded value. A write would take new keys out of
+        // memory before their own fold.
         if (!merges.isFolding()) {
             merges.write();
         }

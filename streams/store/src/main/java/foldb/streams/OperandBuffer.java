@@ -7,6 +7,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.locks.LockSupport;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.errors.ProcessorStateException;
 import org.apache.kafka.streams.processor.internals.ProcessorRecordContext;
@@ -23,8 +24,8 @@ import org.apache.kafka.streams.processor.internals.ProcessorRecordContext;
  * reader that comes earlier has them written as an operand, and the key is no longer new.
  *
  * <p>One stream thread adds operands. Interactive queries write the buffer from other threads
- * before they read, so all holds the monitor. A reader gives it back between pieces of the buffer,
- * and the stream thread does not wait for all of it.
+ * before they read, so each method takes the monitor. A reader writes a large buffer in pieces, and
+ * lets the stream thread go on between them.
  */
 final class OperandBuffer {
     private static final int CAPACITY_BYTES = 16 << 10;
@@ -32,8 +33,8 @@ final class OperandBuffer {
     /** The memory of combined numbers at which they cross, in bytes. */
     private static final int NUMBERS_BYTES = 256 << 10;
 
-    /** The numbers of new keys that a reader writes at once. */
-    private static final int NEW_NUMBERS = 1 << 10;
+    /** The numbers of new keys that a reader writes at once: less than a millisecond's work. */
+    private static final int PIECE = 1 << 10;
 
     /** An estimate of the memory of a combined number besides its key, in bytes. */
     private static final int NUMBER_BYTES = 112;
@@ -153,23 +154,30 @@ final class OperandBuffer {
      * thread may have met it first: the task must not commit without these merges.
      */
     void write() {
-        boolean isMoreThere = true;
-        while (isMoreThere) {
-            isMoreThere = writePiece();
+        for (int left = writeOldest(PIECE); left > 0; left -= PIECE) {
+            // Without a pause, this thread would take the monitor again before a waiting one.
+            LockSupport.parkNanos(1);
+            // The last piece has what was added meanwhile, too.
+            writeOldest(left <= PIECE ? Integer.MAX_VALUE : PIECE);
         }
     }
 
-    private synchronized boolean writePiece() {
+    /**
+     * Writes the operands, but of new keys only the oldest.
+     *
+     * @return how many new keys are left
+     */
+    private synchronized int writeOldest(int most) {
         write(() -> {
             queueNumbers();
             var oldest = newNumbers.entrySet().iterator();
-            for (int i = 0; i < NEW_NUMBERS && oldest.hasNext(); i++) {
+            for (int i = 0; i < most && oldest.hasNext(); i++) {
                 Map.Entry<Bytes, Combined> entry = oldest.next();
                 queue(entry.getKey(), entry.getValue());
                 oldest.remove();
             }
         });
-        return !newNumbers.isEmpty();
+        return newNumbers.size();
     }
 
     /** Writes the operands of one key, and maybe others. */

@@ -164,7 +164,7 @@ final class OperandMerges extends Merges {
         buffer.write(key);
     }
 
-    /** The numbers of new keys. All else is written after a few kilobytes. */
+    /** The numbers of new keys. Few kilobytes of other operands wait with them. */
     @Override
     long bufferBytes() {
         return buffer.newNumbersBytes();

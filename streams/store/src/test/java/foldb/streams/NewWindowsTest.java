@@ -144,6 +144,7 @@ class NewWindowsTest {
             store.merge(key, 3L, 20_000);
             store.merge("small", 1L, 20_000);
             flush(store);
+            assertEquals(round == 1 ? 1 : 3, foldGets(context), "a large key is always read");
             assertEquals(5L * round, store.fetch(key, 20_000));
             assertEquals(1L * round, store.fetch("small", 20_000));
         }
@@ -171,13 +172,7 @@ class NewWindowsTest {
         store.merge("key2999", 1L, 20_000);
         flush(store);
         assertEquals(3001, forwarded.size(), "one window was forwarded before its last merge");
-        try (var all = store.all()) {
-            long sum = 0;
-            while (all.hasNext()) {
-                sum += all.next().value;
-            }
-            assertEquals(3002, sum);
-        }
+        assertEquals(3002, sum(store));
         store.close();
     }
 
@@ -335,9 +330,9 @@ class NewWindowsTest {
         LoggingContext context = context();
         MergeWindowStore<String, Long> store = open(context, "sum");
         AtomicLong done = new AtomicLong();
-        CompletableFuture<Integer> reader = CompletableFuture.supplyAsync(() -> {
-            int reads = 0;
-            while (done.get() < (long) rounds * merges) {
+        AtomicBoolean over = new AtomicBoolean();
+        CompletableFuture<Void> reader = CompletableFuture.runAsync(() -> {
+            for (int reads = 0; reads == 0 || !over.get(); reads++) {
                 long before = done.get();
                 long round = Math.min(before / merges, rounds - 1);
                 Long found = read(store, round * SIZE.toMillis(), reads % 2 == 0);
@@ -345,23 +340,69 @@ class NewWindowsTest {
                 long value = found == null ? 0 : found;
                 assertTrue(before - round * merges <= value && value <= most,
                     "round " + round + ": " + value + " after " + before % merges + " merges");
-                reads++;
             }
-            return reads;
         });
-        for (int merge = 0; merge < rounds * merges && !reader.isDone(); merge++) {
-            store.merge("a", 1L, merge / merges * SIZE.toMillis());
-            done.incrementAndGet();
-            if (merge % 3 == 0) {
-                flush(store);
+        try {
+            for (int merge = 0; merge < rounds * merges && !reader.isDone(); merge++) {
+                store.merge("a", 1L, merge / merges * SIZE.toMillis());
+                done.incrementAndGet();
+                if (merge % 3 == 0) {
+                    flush(store);
+                }
             }
+        } finally {
+            over.set(true);
         }
-        assertTrue(reader.get() > 0);
+        reader.get();
         flush(store);
         for (int round = 0; round < rounds; round++) {
             assertEquals(merges, store.fetch("a", round * SIZE.toMillis()), "round " + round);
         }
         store.close();
+    }
+
+    // The reader writes in pieces, and merges and folds come between them.
+    @Test
+    void aReaderOfManyWindowsInAnotherThreadSeesEachMergeOnce() throws Exception {
+        int keys = 20_000;
+        LoggingContext context = context();
+        MergeWindowStore<String, Long> store = open(context, "sum");
+        AtomicLong done = new AtomicLong();
+        AtomicBoolean over = new AtomicBoolean();
+        CompletableFuture<Void> reader = CompletableFuture.runAsync(() -> {
+            for (int reads = 0; reads == 0 || !over.get(); reads++) {
+                long before = done.get();
+                long found = sum(store);
+                long after = done.get() + 1;
+                assertTrue(before <= found && found <= after,
+                    found + " merges between " + before + " and " + after);
+            }
+        });
+        try {
+            for (int key = 0; key < keys && !reader.isDone(); key++) {
+                store.merge("key" + key, 1L, 20_000);
+                done.incrementAndGet();
+                if (key % 7000 == 0) {
+                    flush(store);
+                }
+            }
+        } finally {
+            over.set(true);
+        }
+        reader.get();
+        flush(store);
+        assertEquals(keys, sum(store));
+        store.close();
+    }
+
+    private static long sum(MergeWindowStore<String, Long> store) {
+        long sum = 0;
+        try (var all = store.all()) {
+            while (all.hasNext()) {
+                sum += all.next().value;
+            }
+        }
+        return sum;
     }
 
     /** Reads a window of {@code a} by its start, or as one of a range. */
