@@ -100,6 +100,12 @@ impl Tree {
     pub(crate) fn forget_trials(&mut self) {
         self.keyspaces.values_mut().for_each(|own| own.trials.clear());
     }
+
+    /// Lets the policy choose again in all trees: the disk has space.
+    pub(crate) fn forget_shortage(&mut self) {
+        self.forget_trials();
+        self.keyspaces.values_mut().for_each(|own| own.settled = false);
+    }
 }
 
 /// The tree of one keyspace.

@@ -451,8 +451,11 @@ mod tests {
         for own in core.lock_tree().keyspaces.values_mut() {
             own.trials.note(CutRange::ALL);
         }
+        let news = core.background.rest.news();
         core.end_shortage();
         assert!(!core.reserve.is_open());
+        // Without news, an idle worker did not look again, and dead values stayed.
+        assert!(core.background.rest.news() > news);
         assert!(core.lock_tree().keyspaces.values().all(|own| own.trials.is_empty()));
         db.wait_for_background().unwrap();
     }
