@@ -96,15 +96,13 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// Forgets what was tried on a full disk: a compaction may give space back now, or need not.
-    pub(crate) fn forget_trials(&mut self) {
-        self.keyspaces.values_mut().for_each(|own| own.trials.clear());
-    }
-
-    /// Lets the policy choose again in all trees: the disk has space.
-    pub(crate) fn forget_shortage(&mut self) {
-        self.forget_trials();
-        self.keyspaces.values_mut().for_each(|own| own.settled = false);
+    /// Lets the policy choose again in all trees. It forgets what was tried on a full disk: a
+    /// compaction may give space back now, or need not.
+    pub(crate) fn choose_again(&mut self) {
+        for own in self.keyspaces.values_mut() {
+            own.settled = false;
+            own.trials.clear();
+        }
     }
 }
 

@@ -325,7 +325,7 @@ impl Core {
         }
         self.reserve.set_open(false);
         drop(owned);
-        self.lock_tree().forget_shortage();
+        self.lock_tree().choose_again();
         // The looks so far found only jobs that give space back. So a worker looks again.
         self.background.rest.note_news();
         self.wake();

@@ -116,8 +116,7 @@ impl Core {
         // The order matters: a snapshot that is released after `refold` listed it is noticed at the
         // next pick.
         if self.snapshots.take_released() {
-            tree.keyspaces.values_mut().for_each(|own| own.settled = false);
-            tree.forget_trials();
+            tree.choose_again();
         }
         let refold = self.refold();
         if let Some(through) = refold.expired_through {

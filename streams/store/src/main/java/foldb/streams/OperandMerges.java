@@ -164,7 +164,7 @@ final class OperandMerges extends Merges {
         buffer.write(key);
     }
 
-    /** The numbers of new keys. Few kilobytes of other operands wait with them. */
+    /** The numbers of new keys. The other operands are written before they take much. */
     @Override
     long bufferBytes() {
         return buffer.newNumbersBytes();

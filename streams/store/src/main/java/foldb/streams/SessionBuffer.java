@@ -23,8 +23,7 @@ import org.apache.kafka.streams.state.KeyValueIterator;
  *
  * <p>The first record of a key reads the sessions that it can extend, and the time up to the next
  * session, unless the store knows that it has none. Records that stay in between read nothing. What
- * this buffer knows of a session replaces
- * what the database has.
+ * this buffer knows of a session replaces what the database has.
  *
  * <p>The database gets nothing before the changelog does. A process that is killed between two
  * commits thus leaves the sessions of the last one, and Streams processes the records again.

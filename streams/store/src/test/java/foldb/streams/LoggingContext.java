@@ -101,6 +101,13 @@ final class LoggingContext {
         return log;
     }
 
+    /** Returns the sum of a metric over the open stores. */
+    double metric(String name) {
+        return metrics.metrics().entrySet().stream()
+            .filter(metric -> metric.getKey().name().equals(name))
+            .mapToDouble(metric -> ((Number) metric.getValue().metricValue()).doubleValue()).sum();
+    }
+
     /** Restores the store from a changelog of a timestamped store, as Streams does. */
     void restore(List<ConsumerRecord<byte[], byte[]>> changelog) {
         RecordBatchingStateRestoreCallback restore = StateRestoreCallbackAdapter.adapt(callback);

@@ -60,11 +60,16 @@ class NewWindowsTest {
         ((WrappedStateStore<?, ?, ?>) store).flushCache();
     }
 
+    /** Merges 1 into one window of each of some keys. */
+    private static void mergeKeys(MergeWindowStore<String, Long> store, int keys) {
+        for (int key = 0; key < keys; key++) {
+            store.merge("key" + key, 1L, 20_000);
+        }
+    }
+
     /** Returns how many keys the folds of the open stores have read. */
     private static double foldGets(LoggingContext context) {
-        return context.context().metrics().metrics().entrySet().stream()
-            .filter(metric -> metric.getKey().name().equals("merge-fold-get-total"))
-            .mapToDouble(metric -> ((Number) metric.getValue().metricValue()).doubleValue()).sum();
+        return context.metric("merge-fold-get-total");
     }
 
     /** Returns the logged values in order. */
@@ -117,17 +122,9 @@ class NewWindowsTest {
         LoggingContext context = context();
         MergeWindowStore<String, Long> store = open(context, "sum");
         int keys = 5000;
-        for (int key = 0; key < keys; key++) {
-            store.merge("key" + key, 1L, 20_000);
-        }
+        mergeKeys(store, keys);
         for (int round = 0; round < 2; round++) {
-            try (var all = store.all()) {
-                int found = 0;
-                for (; all.hasNext(); found++) {
-                    assertEquals(1L, all.next().value);
-                }
-                assertEquals(keys, found);
-            }
+            assertEquals(keys, sum(store));
             flush(store);
         }
         assertEquals(keys, foldGets(context));
@@ -164,9 +161,7 @@ class NewWindowsTest {
             forwarded.add(HexFormat.of().formatHex(record.key())
                 + ByteBuffer.wrap(record.value().newValue).getLong(Long.BYTES));
         }, false));
-        for (int key = 0; key < 3000; key++) {
-            store.merge("key" + key, 1L, 20_000);
-        }
+        mergeKeys(store, 3000);
         assertThrows(IllegalStateException.class, () -> flush(store));
         store.merge("key7", 1L, 20_000);
         store.merge("key2999", 1L, 20_000);
@@ -225,17 +220,13 @@ class NewWindowsTest {
         LoggingContext context = context();
         MergeWindowStore<String, Long> store = open(context, "sum");
         int old = 5000;
-        for (int key = 0; key < old; key++) {
-            store.merge("key" + key, 1L, 20_000);
-        }
+        mergeKeys(store, old);
         flush(store);
         var written = Layers.find(store, FoldbTimestampedWindowStore.class);
         assertEquals(position(1), written.getPosition());
         context.next(2, 1000);
         store.merge("a", 6L, 20_000);
-        for (int key = 0; key < old; key++) {
-            store.merge("key" + key, 1L, 20_000);
-        }
+        mergeKeys(store, old);
         assertEquals(position(1), written.getPosition());
         assertEquals(position(2), store.getPosition());
         assertEquals(position(2), written.getPosition());
@@ -301,9 +292,7 @@ class NewWindowsTest {
     }
 
     private static double dirtyBytes(LoggingContext context) {
-        return context.context().metrics().metrics().entrySet().stream()
-            .filter(metric -> metric.getKey().name().equals("merge-dirty-bytes"))
-            .mapToDouble(metric -> ((Number) metric.getValue().metricValue()).doubleValue()).sum();
+        return context.metric("merge-dirty-bytes");
     }
 
     @Test
@@ -431,13 +420,7 @@ class NewWindowsTest {
         int windows = keys.size() * starts.size();
         assertTrue(foldGets(context) < 0.01 * windows, foldGets(context) + " windows were read");
         assertEquals(windows, context.log().size());
-        try (var all = store.all()) {
-            int found = 0;
-            for (; all.hasNext(); found++) {
-                assertEquals(2L, all.next().value);
-            }
-            assertEquals(windows, found);
-        }
+        assertEquals(2L * windows, sum(store));
         store.close();
     }
 }
