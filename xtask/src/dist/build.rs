@@ -10,7 +10,8 @@ use crate::dist::tools::{python, with_tools};
 use crate::prefix::{File, target_directory};
 use crate::shared_library::{Linker, told};
 use crate::step::{Step, root};
-use crate::{install, leveldb, rocksdb, version};
+use crate::streams::jar::Jars;
+use crate::{install, leveldb, rocksdb};
 
 /// What a build made.
 pub(super) enum Made {
@@ -35,6 +36,8 @@ impl Build<'_> {
         match part {
             Part::Wheel => return self.wheel().map(Made::File),
             Part::Jar => return jar(self.profile).map(Made::File),
+            Part::Sources => return Ok(Made::File(Jars::built()?.sources().to_owned())),
+            Part::Javadoc => return Ok(Made::File(Jars::built()?.documentation().to_owned())),
             Part::Programs | Part::Libfoldb | Part::Libleveldb | Part::Librocksdb => {}
         }
         let tree = Tree::begin(part, self.platform)?;
@@ -120,17 +123,11 @@ impl Build<'_> {
     }
 }
 
-/// Builds the jar, which holds the libraries of all its platforms.
+/// Builds the jar, which holds the libraries of all its platforms, and the two beside it.
 fn jar(profile: &str) -> Result<PathBuf, String> {
-    let name = format!("foldb-streams-{}.jar", version::PRESENT);
-    let jar = root().join("streams/store/target").join(name);
-    // An older jar must not be taken for a new one.
-    if jar.exists() {
-        fs::remove_file(&jar).map_err(|error| told("remove", &jar, error))?;
-    }
     let step = with_tools(Step::new("cargo xtask streams --profile"))?;
     step.with([profile, "build", "--all-platforms"]).run()?;
-    if jar.exists() { Ok(jar) } else { Err(format!("there is no '{}'", jar.display())) }
+    Ok(Jars::built()?.classes().to_owned())
 }
 
 /// Returns the only file of a directory with this ending.

@@ -19,6 +19,10 @@ pub(crate) enum Part {
     Wheel,
     /// The Kafka Streams store.
     Jar,
+    /// The sources of the jar. It comes after the jar, whose build makes it.
+    Sources,
+    /// The documentation of the jar. It comes after the jar, whose build makes it.
+    Javadoc,
 }
 
 impl Part {
@@ -31,6 +35,8 @@ impl Part {
             Part::Librocksdb => "librocksdb",
             Part::Wheel => "wheel",
             Part::Jar => "jar",
+            Part::Sources => "sources of the jar",
+            Part::Javadoc => "javadoc of the jar",
         }
     }
 }
@@ -60,6 +66,8 @@ pub(crate) const PLATFORMS: [Platform; 5] = [
             Part::Librocksdb,
             Part::Wheel,
             Part::Jar,
+            Part::Sources,
+            Part::Javadoc,
         ],
         lacks: "",
         cc: &["cc"],

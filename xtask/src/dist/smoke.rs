@@ -44,6 +44,8 @@ pub(super) fn tried(
         Part::Wheel if platform.machine().is_none() => trial.wheel(file),
         Part::Wheel => trial.has("foldb/_foldb.abi3.so"),
         Part::Jar => trial.jar(),
+        Part::Sources => trial.has("foldb/streams/FoldbStoreSuppliers.java"),
+        Part::Javadoc => trial.has("foldb/streams/FoldbStoreSuppliers.html"),
     }
 }
 
@@ -65,7 +67,7 @@ impl Trial {
         fs::create_dir_all(&directory).map_err(|error| told("create", &directory, error))?;
         let mut files = directory.clone();
         match part {
-            Part::Wheel | Part::Jar => {
+            Part::Wheel | Part::Jar | Part::Sources | Part::Javadoc => {
                 let step = Step::new("python3 -m zipfile -e").with([file, directory.as_path()]);
                 step.run()?;
             }

@@ -24,6 +24,9 @@ const FILES: [&str; 5] = [
     "foldb/streams/FoldbStoreSuppliers.class",
 ];
 
+/// What the jar of the classes says of itself to Maven.
+const POM: &str = "META-INF/maven/foldb/foldb-streams/pom.xml";
+
 /// Sections that a stripped library lacks.
 const SYMBOLS: [&[u8]; 2] = [b".symtab\0", b".debug_info\0"];
 
@@ -67,6 +70,16 @@ impl Jars {
         &self.classes
     }
 
+    /// Returns the path of the jar with the sources.
+    pub(crate) fn sources(&self) -> &Path {
+        &self.sources
+    }
+
+    /// Returns the path of the jar with the documentation.
+    pub(crate) fn documentation(&self) -> &Path {
+        &self.documentation
+    }
+
     /// Checks what the jars contain. With `all`, the jar of the classes has the libraries of all
     /// platforms.
     ///
@@ -78,13 +91,14 @@ impl Jars {
         for file in FILES {
             has(&self.classes, file)?;
         }
+        check_pom(&self.classes)?;
         let libraries: Vec<String> =
             listed(&self.classes)?.into_iter().filter(|path| is_library(path)).collect();
         if !all {
             let count = libraries.len();
             return if count == 1 { Ok(()) } else { Err(format!("the jar has {count} libraries")) };
         }
-        let unpacked = unpacked_libraries(&self.classes)?;
+        let unpacked = unpacked(&self.classes, "foldb/native")?;
         let result = PLATFORMS.iter().try_for_each(|platform| {
             has(&self.classes, &platform.library())?;
             check_library(platform, &unpacked.join(platform.library()))
@@ -94,12 +108,30 @@ impl Jars {
     }
 }
 
-/// Unpacks the libraries of a jar beside it, and returns the directory.
-fn unpacked_libraries(jar: &Path) -> Result<PathBuf, String> {
+/// Checks that the POM in a jar stands alone. Maven takes it when a user installs the jar, and no
+/// release has a parent for it.
+fn check_pom(jar: &Path) -> Result<(), String> {
+    let unpacked = unpacked(jar, POM)?;
+    let path = unpacked.join(POM);
+    let pom = fs::read_to_string(&path).map_err(|error| told("read", &path, error))?;
+    fs::remove_dir_all(&unpacked).map_err(|error| told("remove", &unpacked, error))?;
+    fault_of_pom(&pom).map_or(Ok(()), |fault| Err(format!("'{POM}' in the jar {fault}")))
+}
+
+/// Returns what keeps a POM from standing alone.
+fn fault_of_pom(pom: &str) -> Option<&'static str> {
+    if pom.contains("<parent>") {
+        return Some("has a parent");
+    }
+    (!pom.contains("<artifactId>kafka-streams</artifactId>")).then_some("lacks kafka-streams")
+}
+
+/// Unpacks a part of a jar beside it, and returns the directory.
+fn unpacked(jar: &Path, part: &str) -> Result<PathBuf, String> {
     let directory = jar.with_extension("unpacked");
     fs::create_dir_all(&directory).map_err(|error| told("create", &directory, error))?;
     let mut command = Command::new("jar");
-    command.arg("-xf").arg(jar).arg("foldb/native").current_dir(&directory);
+    command.arg("-xf").arg(jar).arg(part).current_dir(&directory);
     output_of(&mut command)?;
     Ok(directory)
 }
@@ -214,6 +246,15 @@ mod tests {
         ] {
             assert!(faults_of(platform, &file).is_some(), "{}", platform.name);
         }
+    }
+
+    /// The jar named a parent that users do not have, so Maven 3.9 refused the jar.
+    #[test]
+    fn a_pom_stands_alone() {
+        let alone = "<dependency><artifactId>kafka-streams</artifactId></dependency>";
+        assert_eq!(fault_of_pom(alone), None);
+        assert!(fault_of_pom(&format!("<parent></parent>{alone}")).is_some());
+        assert!(fault_of_pom("<project/>").is_some());
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! them into the jar from there. Without a JDK of at least version 17, or without Maven, every
 //! command fails.
 
-mod jar;
+pub(crate) mod jar;
 mod licences;
 mod matrix;
 pub(crate) mod native;
