@@ -155,16 +155,26 @@ final class MergeScenario implements AutoCloseable {
 
     /** Returns the records of the topic {@code output}, whose values are numbers. */
     List<String> output() {
-        return records("output").stream()
+        return output("output");
+    }
+
+    /** Returns the records of a topic whose values are numbers. */
+    List<String> output(String topic) {
+        return records(topic).stream()
             .map(record -> record.key() + "=" + record.value() + " at " + record.timestamp())
             .toList();
     }
 
     /** Returns the changelog of the store {@code store}, with keys and values in hex. */
     List<String> logged() {
+        return logged("store");
+    }
+
+    /** Returns the changelog of a store, with keys and values in hex. */
+    List<String> logged(String store) {
         HexFormat hex = HexFormat.of();
         ByteArrayDeserializer bytes = new ByteArrayDeserializer();
-        return driver.createOutputTopic(changelog("store"), bytes, bytes)
+        return driver.createOutputTopic(changelog(store), bytes, bytes)
             .readRecordsToList().stream()
             .map(record -> hex.formatHex(record.key()) + "="
                 + (record.value() == null ? null : hex.formatHex(record.value())) + " at "
@@ -177,6 +187,13 @@ final class MergeScenario implements AutoCloseable {
         Map<String, String> last = new TreeMap<>();
         records.forEach(record -> last.put(record.split("=")[0], record));
         return last;
+    }
+
+    /** Returns what {@link #last} returns, without the keys that are deleted then. */
+    static Map<String, String> live(List<String> records) {
+        Map<String, String> live = last(records);
+        live.values().removeIf(record -> record.contains("=null at"));
+        return live;
     }
 
     static String changelog(String store) {

@@ -215,10 +215,10 @@ class SessionMergeTest extends ComparedMerges {
             }
             List<String> log = merging.logged();
             assertTrue(log.size() > 150, "sessions were logged: " + log.size());
-            assertEquals(live(stock.logged()), live(log));
+            assertEquals(MergeScenario.live(stock.logged()), MergeScenario.live(log));
             List<String> output = merging.output();
             if (shape == Shape.SHORT_RETENTION) {
-                assertEquals(live(stock.output()), live(output));
+                assertEquals(MergeScenario.live(stock.output()), MergeScenario.live(output));
             } else {
                 assertEquals(String.join("\n", cached.logged()), String.join("\n", log));
                 assertEquals(String.join("\n", cached.output()), String.join("\n", output));
@@ -227,13 +227,6 @@ class SessionMergeTest extends ComparedMerges {
             assertEquals(cached.metric("dropped-records-total"),
                 merging.metric("dropped-records-total"));
         }
-    }
-
-    /** Returns the last record of each key that is not deleted. */
-    private static Map<String, String> live(List<String> records) {
-        Map<String, String> live = MergeScenario.last(records);
-        live.values().removeIf(record -> record.contains("=null at"));
-        return live;
     }
 
     @Test
@@ -301,7 +294,7 @@ class SessionMergeTest extends ComparedMerges {
                 List<String> logged = merging.logged();
                 assertTrue(merging.metric("merge-early-fold-total") > 20, bound);
                 assertTrue(logged.size() > cached.logged().size(), "early folds log");
-                assertEquals(live(stock.logged()), live(logged));
+                assertEquals(MergeScenario.live(stock.logged()), MergeScenario.live(logged));
             }
         }
     }

@@ -30,7 +30,7 @@ final class SameOutput implements Scenario {
         topics.feed(in, input, 0, records);
         Map<String, Map<String, Instance.Entry>> stock = new HashMap<>();
         for (StoreKind kind : kinds) {
-            boolean merges = topology.outputs().contains("sums");
+            boolean merges = topology.merges();
             if (kind == StoreKind.MERGE && !merges && kinds.contains(StoreKind.FOLDB)) {
                 continue;
             }

@@ -3,7 +3,10 @@ package foldb.streams.it;
 import java.util.List;
 import java.util.Set;
 
-/** Counts of windows on two processes, one of which is killed. The other takes its tasks over. */
+/**
+ * Counts of windows on two processes, one of which is killed. The other takes its tasks over: with
+ * replicas if records count exactly once, and else from the changelogs.
+ */
 final class Takeover {
     private static final int KEYS = 500;
     private static final int RATE = 20_000;
@@ -47,7 +50,8 @@ final class Takeover {
         String id = word + "-" + kind.word() + (exactly ? "-eos" : "-alos");
         String in = id + "-in";
         Topics topics = world.topics();
-        Application application = Application.of(world, id, topology, kind, exactly, in, id);
+        Application application = Application.of(world, id, topology, kind, exactly, in, id)
+            .with("num.standby.replicas", exactly ? "1" : "0");
         topics.create(List.of(in));
         topics.create(topology.outputs().stream()
             .map(output -> Topologies.topic(id, output)).toList());

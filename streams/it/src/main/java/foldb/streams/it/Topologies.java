@@ -166,6 +166,11 @@ enum Topologies {
         return outputs;
     }
 
+    /** Returns whether a store of the topology merges, if the application has the wrapper. */
+    boolean merges() {
+        return outputs.stream().anyMatch(OPERATORS::containsKey);
+    }
+
     /** Returns the output topic of a store. */
     static String topic(String out, String store) {
         return out + "-" + store;
