@@ -245,6 +245,7 @@ impl Writer {
     #[inline]
     fn inserted(&mut self, versions: u32) -> Inserted {
         self.ends.records += 1;
+        // Relaxed: a figure. No reader looks for a record because of it.
         self.chains.published.records.store(self.ends.records, Ordering::Relaxed);
         Inserted::Version(versions)
     }

@@ -279,6 +279,7 @@ mod planting {
     /// Lets walks note and skip short stretches of deleted keys too, or no longer. This is no
     /// fault: answers stay the same.
     pub fn note_short_stretches(are_noted: bool) {
+        // Relaxed: a test sets it before it starts the threads that walk.
         SHORT_STRETCHES.store(are_noted, Ordering::Relaxed);
     }
 

@@ -85,6 +85,7 @@ fn wiped_word() -> Option<&'static AtomicU64> {
 fn watch_forks() {
     static WATCHED: AtomicBool = AtomicBool::new(false);
     // Two threads may both come here first. Then each function is called twice, and does no harm.
+    // Acquire: pairs with the Release below, so a thread that finds the mark is watched.
     if !WATCHED.load(Ordering::Acquire) {
         #[cfg(not(miri))]
         // SAFETY: the functions do nothing that is forbidden in a child, and they live as long as
@@ -143,6 +144,7 @@ extern "C" fn in_child() {
     let mut next = FIRST.load(Ordering::Acquire);
     // SAFETY: entries are never freed.
     while let Some(entry) = unsafe { next.as_ref() } {
+        // Relaxed: the child has this thread only, and its memory is that of the fork.
         let descriptor = entry.descriptor.swap(NONE, Ordering::Relaxed);
         if descriptor != NONE {
             // SAFETY: the entry owned the descriptor, and gave it up.
@@ -233,6 +235,7 @@ impl Drop for OwnFile {
 /// from, besides its own.
 #[derive(Debug)]
 pub(super) struct OfProcess<T: 'static> {
+    /// Written with `AcqRel` and read with `Acquire`: who finds a value sees all of it.
     current: AtomicPtr<Owned<T>>,
     make: fn(Option<&T>) -> T,
 }

@@ -49,9 +49,11 @@ pub(crate) struct Memtable {
     last_range_delete: AtomicU64,
     /// Bytes of range tombstones.
     range_bytes: AtomicUsize,
-    /// Last sequence number applied, set when the memtable is sealed.
+    /// Last sequence number applied, set when the memtable is sealed. Set with `AcqRel` behind the
+    /// last write, and read with `Acquire`: a thread that sees it also sees that write.
     sealed_through: AtomicU64,
-    /// Set when only the readers that already hold the memtable still need it.
+    /// Set when only the readers that already hold the memtable still need it. Only figures of
+    /// memory depend on it, so `Release` and `Acquire` are more than enough.
     released: AtomicBool,
     /// Set when the comparator panicked on a worker. No worker sorts the memtable again.
     unordered: AtomicBool,

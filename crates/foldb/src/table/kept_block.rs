@@ -119,9 +119,9 @@ impl KeptBlock {
     /// Puts the block into its slot. The caller checks afterwards that the cache still has the
     /// block. The cache counted only the find that led here, so the next use counts too.
     pub(super) fn settle(self: &Arc<Self>) {
-        // The cache's lock orders this with `unsettle`. If the block was evicted before the caller
-        // asks the cache, the caller takes it out. Otherwise the eviction comes behind that lock,
-        // and sees the store.
+        // Release, and Acquire in `unsettle`: the cache's lock orders the two. If the block was
+        // evicted before the caller asks the cache, the caller takes it out. Otherwise the eviction
+        // comes behind that lock, and sees the store.
         self.settled.store(true, Ordering::Release);
         self.home.put(self);
     }

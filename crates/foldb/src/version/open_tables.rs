@@ -205,6 +205,7 @@ impl OpenTables {
     fn load_filter(&self, table: &TableReader) -> Result<bool> {
         let shared = &*self.shared;
         if !shared.pool.has_room(table.filter_bytes()) && !table.is_filter_due() {
+            // Relaxed: a figure for the statistics.
             shared.filters_left_out.fetch_add(1, Ordering::Relaxed);
             return Ok(false);
         }

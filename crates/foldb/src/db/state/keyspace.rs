@@ -82,7 +82,8 @@ pub(crate) struct KeyspaceState {
     dropped: AtomicBool,
     /// How the comparator failed, if it did. The keyspace then takes no more writes.
     failure: OnceLock<Error>,
-    /// Whether listeners know of the failure.
+    /// Whether listeners know of the failure. The swap, `AcqRel`, has one winner. The failure
+    /// itself is in a `OnceLock`.
     failure_told: AtomicBool,
     /// Makes and reads the filters of tables, if the caller registered the policy.
     pub(crate) filter_policy: Option<GuardedPolicy>,
@@ -90,7 +91,8 @@ pub(crate) struct KeyspaceState {
     filter_policy_name: Option<Arc<str>>,
     /// How the program encodes keys and values, as it said when it created the keyspace.
     schema: Option<Arc<str>>,
-    /// Whether listeners know of a panic of the policy.
+    /// Whether listeners know of a panic of the policy. Its memory order is that of
+    /// `failure_told`.
     policy_failure_told: AtomicBool,
     /// The filters of its compactions, if the caller set a factory.
     filters: ArcSwapOption<KeyspaceFilters>,

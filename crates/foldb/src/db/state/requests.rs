@@ -46,7 +46,7 @@ impl Flag {
         self.0.store(true, Ordering::Release);
     }
 
-    /// Raises the flag. Returns whether it was down.
+    /// Raises the flag, with the `Release` of `raise`. Returns whether it was down.
     pub(crate) fn raise_first(&self) -> bool {
         !self.0.swap(true, Ordering::AcqRel)
     }

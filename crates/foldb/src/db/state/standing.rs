@@ -17,7 +17,9 @@ pub(crate) struct Standing {
     read_only: bool,
     /// Why the database takes no writes until it is reopened.
     poison: OnceLock<Error>,
-    /// Whether the manifest may hold an edit that failed.
+    /// Whether the manifest may hold an edit that failed. Stored with `Release` and read with
+    /// `Acquire`. The thread whose edit failed asks before it removes the edit's files, and it sees
+    /// its own store.
     edit_in_doubt: AtomicBool,
     closed: AtomicBool,
     /// The outcome of the close, once it is done. Held while the close runs.

@@ -64,7 +64,8 @@ pub(crate) struct DatabaseTime {
     jumps: JumpDetector,
     /// The last second that is in the manifest, durably.
     stored: AtomicU32,
-    /// Whether a worker should store the time.
+    /// Whether a worker should store the time. Raised with `Release` and lowered by a swap with
+    /// `AcqRel`. So a worker that lowers it also sees the second that the caller noted before.
     is_store_due: AtomicBool,
     /// Whether a keyspace with expiry exists, or existed since the open.
     is_used: AtomicBool,

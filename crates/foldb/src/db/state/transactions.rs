@@ -22,7 +22,7 @@ pub(crate) struct OpenTransactions {
     open: AtomicU64,
     /// Transactions begun since the open of the database.
     begun: AtomicU64,
-    /// `begun` at the last look.
+    /// `begun` at the last look. `Relaxed`: read and written under the writer lock only.
     at_last_look: AtomicU64,
     noting: AtomicBool,
     turns: Lock<(), TURNS>,

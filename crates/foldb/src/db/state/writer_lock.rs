@@ -136,7 +136,7 @@ impl Waiting {
     }
 }
 
-/// Counts a waiter as pressing while this guard lives.
+/// Counts a waiter as pressing while this guard lives. `Relaxed`, as all of [`Waiting`].
 struct Press<'a>(&'a AtomicU32);
 
 impl<'a> Press<'a> {
