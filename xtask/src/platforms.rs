@@ -34,15 +34,26 @@ enum Outcome {
 /// Checks every target, even if the check of an earlier target fails.
 ///
 /// # Errors
-/// The published crates do not compile for a target.
+/// The published crates do not compile for a target, or none could be checked.
 pub(crate) fn run() -> Result<(), String> {
     let outcomes = TARGETS.map(|target| (target, outcome_of(target)));
     print!("{}", summary(&outcomes));
+    verdict(&outcomes)
+}
+
+fn verdict(outcomes: &[(&str, Outcome)]) -> Result<(), String> {
     let failed = |(target, outcome): &(&str, Outcome)| {
         matches!(outcome, Outcome::Fails(_)).then(|| (*target).to_owned())
     };
     let failed: Vec<String> = outcomes.iter().filter_map(failed).collect();
-    if failed.is_empty() { Ok(()) } else { Err(format!("fails for {}", failed.join(", "))) }
+    if !failed.is_empty() {
+        return Err(format!("fails for {}", failed.join(", ")));
+    }
+    let is_checked = |(_, outcome): &(&str, Outcome)| *outcome == Outcome::Compiles;
+    match outcomes.iter().any(is_checked) {
+        true => Ok(()),
+        false => Err("nothing was checked: the lines above say what is missing".to_owned()),
+    }
 }
 
 fn outcome_of(target: &'static str) -> Outcome {
@@ -125,6 +136,25 @@ x86_64-pc-windows-gnu        skipped: 'cargo fetch' fails, see above
 s390x-unknown-linux-gnu      fails: 'cargo check' failed
 ";
         assert_eq!(summary(&outcomes), expected);
+    }
+
+    #[test]
+    fn a_run_that_checks_nothing_fails() {
+        let skipped = ("i686-unknown-linux-gnu", Outcome::NotInstalled);
+        let fails = ("s390x-unknown-linux-gnu", Outcome::Fails(String::new()));
+        let compiles = ("aarch64-apple-darwin", Outcome::Compiles);
+        assert!(verdict(&[skipped]).unwrap_err().contains("nothing was checked"));
+        let skipped = ("i686-unknown-linux-gnu", Outcome::NotInstalled);
+        assert!(verdict(&[skipped, compiles]).is_ok());
+        assert!(verdict(&[fails]).unwrap_err().contains("s390x"));
+    }
+
+    #[test]
+    fn the_nightly_check_installs_each_target() {
+        let nightly = fs::read_to_string(root().join(".github/workflows/nightly.yml")).unwrap();
+        for target in TARGETS {
+            assert!(nightly.split_whitespace().any(|word| word == target), "{target}");
+        }
     }
 
     /// The second column of docs/limits.md says what the lists of this command and of `emulated`

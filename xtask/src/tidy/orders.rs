@@ -139,12 +139,13 @@ fn is_of_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// The lines of a file that are not in its module of tests, with their numbers from 0.
+/// The lines of a file that are not in its modules of tests, with their numbers from 0.
 fn outside_tests(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut is_test = false;
     text.lines().enumerate().filter(move |(_, line)| {
         let ends = is_test && *line == "}";
-        is_test = (is_test || *line == "mod tests {") && !ends;
+        let begins = line.starts_with("mod tests") && line.ends_with('{');
+        is_test = (is_test || begins) && !ends;
         !is_test && !ends
     })
 }

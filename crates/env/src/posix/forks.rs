@@ -87,11 +87,13 @@ fn watch_forks() {
     // Two threads may both come here first. Then each function is called twice, and does no harm.
     // Acquire: pairs with the Release below, so a thread that finds the mark is watched.
     if !WATCHED.load(Ordering::Acquire) {
-        #[cfg(not(miri))]
-        // SAFETY: the functions do nothing that is forbidden in a child, and they live as long as
-        // this library. Without memory for the entry, the kernel's page remains.
-        let _without_memory =
-            unsafe { libc::pthread_atfork(Some(before_fork), Some(in_parent), Some(in_child)) };
+        // Miri knows no forks.
+        if cfg!(not(miri)) {
+            // SAFETY: the functions do nothing that is forbidden in a child, and they live as long
+            // as this library. Without memory for the entry, the kernel's page remains.
+            let _without_memory =
+                unsafe { libc::pthread_atfork(Some(before_fork), Some(in_parent), Some(in_child)) };
+        }
         WATCHED.store(true, Ordering::Release);
     }
 }
@@ -303,5 +305,79 @@ mod tests {
         advise(Advice::LinuxWipeOnFork).and(kept).unwrap();
         assert_eq!(status, 0, "the child takes itself for its parent");
         assert!(process.is_current());
+    }
+}
+
+/// Tests without a fork, which Miri runs too, with its emulation of weak memory.
+#[cfg(test)]
+mod tests_of_threads {
+    use std::sync::Barrier;
+    use std::sync::atomic::AtomicUsize;
+    use std::thread;
+
+    use super::*;
+
+    const THREADS: usize = 3;
+
+    /// Has threads do something at the same time. Returns what each got.
+    fn at_once<T: Send>(act: impl Fn(usize) -> T + Sync) -> Vec<T> {
+        let barrier = Barrier::new(THREADS);
+        let act = |thread| {
+            barrier.wait();
+            act(thread)
+        };
+        thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..THREADS).map(|thread| scope.spawn(move || act(thread))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        })
+    }
+
+    #[test]
+    fn threads_that_ask_first_at_once_get_one_value_and_see_all_of_it() {
+        static MADE: AtomicUsize = AtomicUsize::new(0);
+        static OWN: OfProcess<Vec<usize>> = OfProcess::new(|parent| {
+            assert!(parent.is_none(), "no process forked");
+            vec![MADE.fetch_add(1, Ordering::Relaxed); 3]
+        });
+        let values = at_once(|_| OWN.get());
+        assert!(values.iter().all(|value| ptr::eq(*value, values[0])), "{values:?}");
+        assert!(values[0].iter().all(|made| made == &values[0][0]) && values[0].len() == 3);
+        assert!(MADE.load(Ordering::Relaxed) <= THREADS);
+    }
+
+    #[test]
+    fn words_of_one_process_are_one() {
+        let words = at_once(|_| word_of_process());
+        assert!(words.iter().all(|word| ptr::eq(*word, words[0])));
+    }
+
+    /// The numbers are larger than those of open descriptors, so a child of another test that
+    /// closes them does no harm.
+    #[test]
+    fn each_descriptor_has_an_entry_of_its_own_and_a_free_one_is_used_again() {
+        let number = |thread| i32::MAX - i32::try_from(thread).unwrap();
+        for _ in 0..2 {
+            let entries = at_once(|thread| Entry::of(number(thread)));
+            for (thread, entry) in entries.iter().enumerate() {
+                assert_eq!(entry.descriptor.load(Ordering::Relaxed), number(thread));
+                let others = entries.iter().filter(|other| ptr::eq(**other, *entry));
+                assert_eq!(others.count(), 1);
+            }
+            let known = at_once(|_| listed());
+            assert!(known.iter().all(|count| *count >= THREADS));
+            at_once(|thread| entries[thread].descriptor.store(NONE, Ordering::Relaxed));
+        }
+    }
+
+    /// Counts the entries of the list.
+    fn listed() -> usize {
+        let (mut count, mut next) = (0, FIRST.load(Ordering::Acquire));
+        // SAFETY: entries are never freed.
+        while let Some(entry) = unsafe { next.as_ref() } {
+            count += 1;
+            next = entry.next.load(Ordering::Relaxed);
+        }
+        count
     }
 }
