@@ -7,10 +7,10 @@ import org.apache.kafka.common.config.ConfigException;
 public final class FoldbConfig {
     /**
      * The memory that all stores of the process share, in bytes: write buffers, changed keys of
-     * merging stores, block cache, indexes and filters, background work. Default: 256 MiB. Write
-     * buffers and changed keys get up to five eighths of it, the block cache a quarter. More:
-     * fewer reads from disk, fewer and larger flushes.
-     * Less: the reverse. Stores with different values share no memory.
+     * merging stores, filters, block cache, indexes, background work. Default: 256 MiB. Write
+     * buffers, changed keys and filters of intervals get up to five eighths of it, the block cache
+     * a quarter. More: fewer reads from disk, fewer and larger flushes. Less: the reverse. Stores
+     * with different values share no memory.
      */
     public static final String MEMORY_BYTES = "foldb.memory.bytes";
 

@@ -66,6 +66,9 @@ abstract class FoldbStore implements StateStore {
     private final String name;
     private final StoreMetrics metrics = new StoreMetrics();
     private volatile Database database;
+    /** Bytes on the heap that count in the memory budget. Only the store's thread knows them. */
+    private long dirtyBytes;
+    private long filterBytes;
     private StateStoreContext context;
     private boolean consistencyEnabled;
     /** The file whose offsets the next commit may bring, or null. */
@@ -303,12 +306,23 @@ abstract class FoldbStore implements StateStore {
         }
     }
 
-    /** Counts memory that a layer above holds for this store in the memory budget. */
-    final void reserve(final long bytes) {
+    /** Counts the memory of changed keys that are not folded in the memory budget. */
+    final void reserveDirtyKeys(final long bytes) {
+        dirtyBytes = bytes;
+        reserve();
+    }
+
+    /** Counts the memory of filters in the memory budget. */
+    final void reserveFilters(final long bytes) {
+        filterBytes = bytes;
+        reserve();
+    }
+
+    private void reserve() {
         final Database opened = database;
         try {
             if (opened != null) {
-                opened.reserve(bytes);
+                opened.reserve(dirtyBytes + filterBytes);
             }
         } catch (final FoldbException error) {
             // Closed meanwhile: a closed database counts nothing.

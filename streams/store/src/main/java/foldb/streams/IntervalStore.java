@@ -47,9 +47,13 @@ abstract class IntervalStore extends FoldbStore {
         STORED_KEYS
     }
 
+    /** The filters of all stores take at most this part of the memory budget. */
+    private static final int PART_FOR_FILTERS = 8;
+
     private final KeyLayout layout;
     private final boolean indexed;
     private final Filtered filtered;
+    private final FilterTotal.Part filters;
     private final Intervals intervals;
     private InternalProcessorContext<?, ?> processor;
     private Sensor droppedRecords;
@@ -73,7 +77,9 @@ abstract class IntervalStore extends FoldbStore {
         this.layout = layout;
         this.indexed = indexed;
         this.filtered = filtered;
-        this.intervals = new Intervals(interval, retention, filtered != Filtered.NOTHING);
+        this.filters = FilterTotal.PROCESS.join(this::reserveFilters);
+        this.intervals =
+            new Intervals(interval, retention, filtered == Filtered.NOTHING ? null : filters);
     }
 
     @Override
@@ -83,7 +89,14 @@ abstract class IntervalStore extends FoldbStore {
             Thread.currentThread().getName(),
             context.taskId().toString(),
             ProcessorContextUtils.metricsImpl(context));
+        filters.allow(FoldbConfig.memoryBytes(context.appConfigs()) / PART_FOR_FILTERS);
         super.init(context, root);
+    }
+
+    @Override
+    public synchronized void close() {
+        super.close();
+        intervals.clear();
     }
 
     @Override

@@ -25,7 +25,8 @@ final class Intervals {
 
     private final long length;
     private final long retention;
-    private final boolean filtered;
+    /** {@code null} if intervals do not know their keys. */
+    private final FilterTotal.Part filters;
     private final NavigableMap<Long, KeyFilter> known = new ConcurrentSkipListMap<>();
     private volatile long streamTime = ConsumerRecord.NO_TIMESTAMP;
     private volatile long expiredBefore = Long.MIN_VALUE;
@@ -37,12 +38,13 @@ final class Intervals {
      *
      * @param length the length of an interval in milliseconds
      * @param retention the retention period in milliseconds
-     * @param filtered whether the intervals know which keys they may have
+     * @param filters the memory of filters, if the intervals shall know which keys they may have;
+     *     else {@code null}
      */
-    Intervals(final long length, final long retention, final boolean filtered) {
+    Intervals(final long length, final long retention, final FilterTotal.Part filters) {
         this.length = length;
         this.retention = retention;
-        this.filtered = filtered;
+        this.filters = filters;
     }
 
     /** The length of an interval for a retention period, both in milliseconds. */
@@ -81,7 +83,10 @@ final class Intervals {
 
     /** Adds an interval that has entries with unknown keys. */
     void addUnknown(final long interval) {
-        known.put(interval, KeyFilter.EVERY_KEY);
+        final KeyFilter before = known.put(interval, KeyFilter.EVERY_KEY);
+        if (before != null) {
+            before.end();
+        }
     }
 
     /** Adds an interval for entries whose keys go to {@link #addKey}, if it is not there. */
@@ -89,7 +94,8 @@ final class Intervals {
         if (interval != added) {
             added = interval;
             if (!known.containsKey(interval)) {
-                known.put(interval, filtered ? KeyFilter.empty() : KeyFilter.EVERY_KEY);
+                known.put(interval,
+                    filters == null ? KeyFilter.EVERY_KEY : KeyFilter.empty(filters));
             }
         }
     }
@@ -123,6 +129,7 @@ final class Intervals {
         expiredBefore = live;
         final NavigableMap<Long, KeyFilter> expired = known.headMap(live, false);
         final Long first = expired.isEmpty() ? null : expired.firstKey();
+        expired.values().forEach(KeyFilter::end);
         expired.clear();
         added = NONE;
         return first;
@@ -166,6 +173,7 @@ final class Intervals {
 
     /** Forgets all intervals. */
     void clear() {
+        known.values().forEach(KeyFilter::end);
         known.clear();
         added = NONE;
     }

@@ -21,14 +21,17 @@ import org.apache.kafka.streams.state.internals.Murmur3;
  * <p>The hash is not the one by which producers choose partitions: keys of one partition have few
  * of its values.
  *
- * <p>One thread at a time adds keys, and other threads may ask. A writer adds the key before the
+ * <p>One thread at a time adds keys and ends the filter, and other threads may ask. A writer adds the key before the
  * entry. So a reader that knows of the entry finds its key.
  */
 final class KeyFilter {
     /** The filter of an interval whose keys are unknown. */
-    static final KeyFilter EVERY_KEY = new KeyFilter(null);
+    static final KeyFilter EVERY_KEY = new KeyFilter(null, null);
 
-    /** The most keys of a filter: 2.7 MiB of layers. With more, every key may be there. */
+    /**
+     * The most keys of a filter: 2.7 MiB of layers. With more, or if {@link FilterTotal} has no
+     * memory for a layer, every key may be there.
+     */
     static final int MOST_KEYS = keysBefore(6);
 
     private static final int FIRST_LAYER = 1 << 10;
@@ -40,15 +43,18 @@ final class KeyFilter {
 
     /** {@code null} if every key may be there. */
     private volatile AtomicLongArray[] layers;
+    private final FilterTotal.Part memory;
     private int keys;
+    private long bytes;
 
-    private KeyFilter(final AtomicLongArray[] layers) {
+    private KeyFilter(final AtomicLongArray[] layers, final FilterTotal.Part memory) {
         this.layers = layers;
+        this.memory = memory;
     }
 
-    /** Returns a filter without keys. */
-    static KeyFilter empty() {
-        return new KeyFilter(new AtomicLongArray[0]);
+    /** Returns a filter without keys, which takes the bytes of its layers from {@code memory}. */
+    static KeyFilter empty(final FilterTotal.Part memory) {
+        return new KeyFilter(new AtomicLongArray[0], memory);
     }
 
     /** Returns how many keys this many layers take. */
@@ -74,13 +80,38 @@ final class KeyFilter {
         if (has(present, hash)) {
             return false;
         }
-        if (keys == MOST_KEYS) {
-            layers = null;
+        final boolean isFull = keys == keysBefore(present.length);
+        if (keys == MOST_KEYS || isFull && !takesLayer(present.length)) {
+            end();
         } else {
-            set(keys == keysBefore(present.length) ? grown(present) : last(present), hash);
+            set(isFull ? grown(present) : last(present), hash);
             keys++;
         }
         return true;
+    }
+
+    /** Ends the knowledge of keys, and gives the memory back. From now on every key may be there. */
+    void end() {
+        layers = null;
+        if (bytes > 0) {
+            memory.give(bytes);
+            bytes = 0;
+        }
+    }
+
+    private boolean takesLayer(final int layer) {
+        final long more = (long) words(layer) * Long.BYTES;
+        if (!memory.take(more)) {
+            return false;
+        }
+        bytes += more;
+        return true;
+    }
+
+    /** Returns how many words a layer has. */
+    private static int words(final int layer) {
+        final int size = keysBefore(layer + 1) - keysBefore(layer);
+        return size / KEYS_PER_BLOCK * WORDS_PER_BLOCK;
     }
 
     /** Returns whether a key may have been added. */
@@ -91,9 +122,8 @@ final class KeyFilter {
 
     private AtomicLongArray grown(final AtomicLongArray[] present) {
         final int layer = present.length;
-        final int size = keysBefore(layer + 1) - keysBefore(layer);
         final AtomicLongArray[] more = Arrays.copyOf(present, layer + 1);
-        more[layer] = new AtomicLongArray(size / KEYS_PER_BLOCK * WORDS_PER_BLOCK);
+        more[layer] = new AtomicLongArray(words(layer));
         layers = more;
         return more[layer];
     }

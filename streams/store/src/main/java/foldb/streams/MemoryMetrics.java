@@ -49,7 +49,10 @@ final class MemoryMetrics {
             (config, now) -> budget);
         add("total", "Bytes that all stores of the process use", Memory::total);
         add("memtables", "Bytes of write buffers", Memory::memtables);
-        add("dirty-keys", "Bytes of keys that merging stores have not folded", Memory::reserved);
+        add("dirty-keys", "Bytes of keys that merging stores have not folded",
+            memory -> DirtyTotal.PROCESS.bytes());
+        add("key-filters", "Bytes of filters of the keys of intervals",
+            memory -> FilterTotal.PROCESS.bytes());
         add("block-cache", "Bytes of cached blocks", Memory::blockCache);
         add("tables", "Bytes of indexes and filters of open tables", Memory::tables);
         add("background", "Bytes of flushes and compactions in progress", Memory::background);

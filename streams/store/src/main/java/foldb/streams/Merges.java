@@ -117,7 +117,7 @@ abstract class Merges {
     /** Runs when the database is open. */
     void opened() {
         if (part == null) {
-            part = DirtyTotal.PROCESS.join(data::reserve);
+            part = DirtyTotal.PROCESS.join(data::reserveDirtyKeys);
         }
         metrics.register(context, FoldbStore.METRICS_SCOPE, data.name(), () -> dirty.size(),
             this::bytes);

@@ -10,6 +10,7 @@ import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.IntStream;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.common.utils.Utils;
@@ -21,9 +22,49 @@ class KeyFilterTest {
         return Bytes.wrap(("customer-" + number).getBytes(StandardCharsets.UTF_8));
     }
 
+    private static FilterTotal.Part unbounded() {
+        final FilterTotal.Part memory = new FilterTotal().join(bytes -> { });
+        memory.allow(Long.MAX_VALUE);
+        return memory;
+    }
+
+    @Test
+    void filtersOfOneTotalKeepItsBoundAndGiveTheirMemoryBack() {
+        final FilterTotal total = new FilterTotal();
+        final AtomicLong reserved = new AtomicLong();
+        final FilterTotal.Part memory = total.join(reserved::set);
+        final FilterTotal.Part other = total.join(bytes -> { });
+        final long bound = 100_000;
+        memory.allow(bound);
+        other.allow(bound);
+        assertTrue(KeyFilter.empty(other).add(key(0)));
+        final long others = total.bytes();
+        assertTrue(others > 0);
+        final KeyFilter filter = KeyFilter.empty(memory);
+        int keys = 0;
+        for (; !filter.mayHave(key(-1)) || !filter.mayHave(key(-2)); keys++) {
+            assertTrue(total.bytes() <= bound, total.bytes() + " bytes");
+            assertEquals(total.bytes() - others, reserved.get());
+            filter.add(key(keys));
+        }
+        assertTrue(keys > 10_000 && keys < KeyFilter.MOST_KEYS, keys + " keys");
+        assertEquals(others, total.bytes());
+        assertEquals(0, reserved.get());
+        // An ended filter gives nothing back again.
+        filter.end();
+        assertEquals(others, total.bytes());
+    }
+
+    @Test
+    void aFilterWithoutMemoryMayHaveEveryKey() {
+        final KeyFilter filter = KeyFilter.empty(new FilterTotal().join(bytes -> { }));
+        filter.add(key(1));
+        assertTrue(filter.mayHave(key(2)));
+    }
+
     @Test
     void aFilterHasEachKeyAndDeniesMostOthers() {
-        final KeyFilter filter = KeyFilter.empty();
+        final KeyFilter filter = KeyFilter.empty(unbounded());
         assertFalse(filter.mayHave(key(1)));
         // A little more than four layers.
         final int keys = 90_000;
@@ -54,7 +95,7 @@ class KeyFilterTest {
             final Bytes key = Bytes.wrap(bytes);
             final Bytes same = first.putIfAbsent(Utils.murmur2(key.get()), key);
             if (same != null) {
-                final KeyFilter filter = KeyFilter.empty();
+                final KeyFilter filter = KeyFilter.empty(unbounded());
                 filter.add(same);
                 pairs++;
                 denied += filter.mayHave(key) ? 0 : 1;
@@ -66,7 +107,7 @@ class KeyFilterTest {
 
     @Test
     void aFullFilterMayHaveEveryKey() {
-        final KeyFilter filter = KeyFilter.empty();
+        final KeyFilter filter = KeyFilter.empty(unbounded());
         int keys = 0;
         while (!IntStream.range(1, 20).allMatch(other -> filter.mayHave(key(-other)))) {
             assertTrue(keys <= 1.1 * KeyFilter.MOST_KEYS, keys + " keys");
@@ -80,7 +121,7 @@ class KeyFilterTest {
     @Test
     void anotherThreadFindsEachKeyThatItHearsOf() {
         final int keys = 200_000;
-        final KeyFilter filter = KeyFilter.empty();
+        final KeyFilter filter = KeyFilter.empty(unbounded());
         final AtomicInteger added = new AtomicInteger();
         final CompletableFuture<Void> writer = CompletableFuture.runAsync(() -> {
             for (int number = 0; number < keys; number++) {

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import foldb.streams.MergeScenario.Event;
 import foldb.streams.engine.Memory;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -15,6 +16,9 @@ import org.apache.kafka.common.Metric;
 import org.apache.kafka.common.config.ConfigException;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.streams.StreamsConfig;
+import org.apache.kafka.streams.kstream.Grouped;
+import org.apache.kafka.streams.kstream.Materialized;
+import org.apache.kafka.streams.kstream.SessionWindows;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
@@ -30,7 +34,7 @@ class MemoryBudgetTest {
     private static final int KEYS = 200;
 
     private static final List<String> PARTS = List.of(
-        "memtables", "dirty-keys", "block-cache", "tables", "background", "logs");
+        "memtables", "dirty-keys", "key-filters", "block-cache", "tables", "background", "logs");
 
     @TempDir
     Path directory;
@@ -121,6 +125,27 @@ class MemoryBudgetTest {
             assertTrue(memory(scenario, "total") > 0);
         }
         assertEquals(new Memory(0, 0, 0, 0, 0, 0, 0), Memory.of(BUDGET));
+    }
+
+    /** The filters of many stores took memory that nothing bounded or counted. */
+    @Test
+    void filtersOfKeysCountInTheBudgetWhileTheirStoreIsOpen() {
+        final long before = FilterTotal.PROCESS.bytes();
+        final Properties properties =
+            MergeScenario.merging(directory, StreamsConfig.AT_LEAST_ONCE);
+        properties.put(FoldbConfig.MEMORY_BYTES, BUDGET);
+        try (MergeScenario scenario = MergeScenario.start(properties, events ->
+                events.groupByKey(Grouped.with(Serdes.String(), Serdes.Long()))
+                    .windowedBy(SessionWindows.ofInactivityGapWithNoGrace(Duration.ofMillis(1)))
+                    .count(Materialized.as("sessions")))) {
+            scenario.commit(events(KEYS));
+            final long filters = memory(scenario, "key-filters");
+            assertEquals(FilterTotal.PROCESS.bytes(), filters);
+            assertTrue(filters > before && filters <= BUDGET / 8, filters + " bytes");
+            assertEquals(filters - before, Memory.of(BUDGET).reserved());
+        }
+        assertEquals(before, FilterTotal.PROCESS.bytes());
+        assertEquals(0, Memory.of(BUDGET).reserved());
     }
 
     @Test
