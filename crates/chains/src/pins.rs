@@ -77,6 +77,7 @@ impl Pins {
     /// writes, and inside its [`Pins::begin_apply`] if it began one.
     #[inline]
     pub fn publish(&self, seqno: u64) {
+        // Release: pairs with the Acquire in `published`.
         let relaxed = planted(Fault::RelaxedPublication);
         let order = if relaxed { Ordering::Relaxed } else { Ordering::Release };
         debug_assert!(seqno >= self.published(), "what readers have seen stays visible");

@@ -190,6 +190,7 @@ impl Writer {
                     chains.published.nodes.store(self.ends.nodes, Ordering::Release);
                     index.fill(&chains.arena, growth, hash, number, slot);
                     let tables_end = growth.used_until() as u64;
+                    // Relaxed: a figure of memory.
                     chains.published.tables_end.store(tables_end, Ordering::Relaxed);
                 }
                 1
@@ -245,7 +246,8 @@ impl Writer {
     #[inline]
     fn inserted(&mut self, versions: u32) -> Inserted {
         self.ends.records += 1;
-        // Relaxed: a figure. No reader looks for a record because of it.
+        // Relaxed: a reader has its sequence number, published by a Release behind this store,
+        // before it asks for the count. So it sees the count of all that it may read.
         self.chains.published.records.store(self.ends.records, Ordering::Relaxed);
         Inserted::Version(versions)
     }

@@ -125,6 +125,10 @@ impl Build<'_> {
 
 /// Builds the jar, which holds the libraries of all its platforms, and the two beside it.
 fn jar(profile: &str) -> Result<PathBuf, String> {
+    // Jars of another commit must not be taken for those of this one, even if the build fails.
+    for older in Jars::present()? {
+        fs::remove_file(&older).map_err(|error| told("remove", &older, error))?;
+    }
     let step = with_tools(Step::new("cargo xtask streams --profile"))?;
     step.with([profile, "build", "--all-platforms"]).run()?;
     Ok(Jars::built()?.classes().to_owned())

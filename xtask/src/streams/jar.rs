@@ -43,20 +43,34 @@ impl Jars {
     /// # Errors
     /// A jar that is not there.
     pub(crate) fn built() -> Result<Jars, String> {
+        let jars = Jars::named()?;
+        let missing = jars.paths().into_iter().find(|path| !path.is_file());
+        let missing = missing.map(|path| path.display().to_string());
+        missing.map_or(Ok(jars), |path| {
+            Err(format!("there is no '{path}': run 'cargo xtask streams build' first"))
+        })
+    }
+
+    /// Returns the paths of those jars that are there, of the last build or an earlier one.
+    ///
+    /// # Errors
+    /// The version cannot be read.
+    pub(crate) fn present() -> Result<Vec<PathBuf>, String> {
+        let jars = Jars::named()?;
+        let present = jars.paths().into_iter().filter(|path| path.is_file());
+        Ok(present.map(Path::to_owned).collect())
+    }
+
+    fn named() -> Result<Jars, String> {
         let pom = root().join("streams/pom.xml");
         let text = fs::read_to_string(&pom).map_err(|error| told("read", &pom, error))?;
         let version = version_of(&text).ok_or("streams/pom.xml has no version")?;
         let target = root().join("streams/store/target");
         let named = |ending: &str| target.join(format!("foldb-streams-{version}{ending}.jar"));
-        let jars = Jars {
+        Ok(Jars {
             classes: named(""),
             sources: named("-sources"),
             documentation: named("-javadoc"),
-        };
-        let missing = jars.paths().into_iter().find(|path| !path.is_file());
-        let missing = missing.map(|path| path.display().to_string());
-        missing.map_or(Ok(jars), |path| {
-            Err(format!("there is no '{path}': run 'cargo xtask streams build' first"))
         })
     }
 

@@ -1,4 +1,4 @@
-//! Each weak order of memory accesses is argued in its file.
+//! Each atomic that is accessed with a weak order is argued in its file.
 //!
 //! x86 hides a missing order, and tests rarely find one elsewhere. What shows it is the question
 //! which thread publishes what to which other one. So each atomic that a file accesses with an
@@ -14,6 +14,8 @@
 //! // Acquire: pairs with ...                         at most 8 lines above one of its accesses
 //! if self.sealed.load(Ordering::Acquire) {
 //! ```
+//!
+//! The rule reminds an author. Whether an argument is right is for a reader to say.
 
 use std::collections::BTreeSet;
 
@@ -51,10 +53,14 @@ fn unargued_in(file: &File) -> Vec<Finding> {
         if argues(comment) {
             last_argument = Some(*index);
         }
-        let weak = WEAK.iter().find(|order| has(code, order));
-        let Some((order, atomic)) = weak.and_then(|order| Some((order, accessed(&lines[..=at])?)))
-        else {
-            continue;
+        let Some(order) = WEAK.iter().find(|order| has(code, order)) else { continue };
+        let atomic = match accessed(&lines[..=at]) {
+            Some(atomic) => atomic,
+            // A fence, or an order that a later access takes.
+            None if code.contains("Ordering::") && !code.starts_with("use ") => {
+                format!("line {}", index + 1)
+            }
+            None => continue,
         };
         if last_argument.is_some_and(|argument| index - argument <= NEAR) {
             argued.insert(atomic);
@@ -223,6 +229,9 @@ mod tests {
             assert_eq!(accessed(&lines).as_deref(), Some(name), "{statement}");
         }
         assert_eq!(accessed(&[(0, "impl Lifecycle for Release {")]), None);
+        let fence = "fn f() {\n    fence(Ordering::Release);\n}\n";
+        assert_eq!(found("crates/env/src/a.rs", fence).len(), 1);
+        assert!(found("crates/env/src/a.rs", "use std::Ordering::Relaxed;\n").is_empty());
     }
 
     #[test]

@@ -165,7 +165,8 @@ static FIRST: AtomicPtr<Entry> = AtomicPtr::new(ptr::null_mut());
 #[derive(Debug)]
 struct Entry {
     descriptor: AtomicI32,
-    /// Set before the entry gets into the list.
+    /// Set before the entry gets into the list. `Relaxed`: the exchange that adds the entry is a
+    /// Release, and who walks the list begins with an Acquire.
     next: AtomicPtr<Entry>,
 }
 
@@ -355,7 +356,7 @@ mod tests_of_threads {
     /// The numbers are larger than those of open descriptors, so a child of another test that
     /// closes them does no harm.
     #[test]
-    fn each_descriptor_has_an_entry_of_its_own_and_a_free_one_is_used_again() {
+    fn each_descriptor_has_an_entry_of_its_own_in_the_list() {
         let number = |thread| i32::MAX - i32::try_from(thread).unwrap();
         for _ in 0..2 {
             let entries = at_once(|thread| Entry::of(number(thread)));

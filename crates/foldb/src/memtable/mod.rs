@@ -368,7 +368,9 @@ impl Memtable {
 
     /// Returns whether the memtable holds no write.
     pub(crate) fn is_empty(&self) -> bool {
-        // Relaxed: callers hold the writer lock, or the memtable is sealed.
+        // Relaxed: a reader takes its sequence number first, with an Acquire. Writes up to it were
+        // counted before it was published. Other callers hold the writer lock, or the memtable is
+        // sealed.
         self.chains.records() == 0 && self.last_range_delete.load(Ordering::Relaxed) == 0
     }
 

@@ -42,11 +42,12 @@ impl Flag {
     }
 
     pub(crate) fn raise(&self) {
-        // Release: pairs with the swap that lowers the flag.
-        self.0.store(true, Ordering::Release);
+        // A swap with AcqRel, as the one that lowers the flag. So a worker that lowers it also sees
+        // what an earlier raiser did, whose flag this call finds.
+        let _is_first = self.raise_first();
     }
 
-    /// Raises the flag, with the `Release` of `raise`. Returns whether it was down.
+    /// Raises the flag. Returns whether it was down.
     pub(crate) fn raise_first(&self) -> bool {
         !self.0.swap(true, Ordering::AcqRel)
     }

@@ -18,8 +18,9 @@ pub(crate) struct Standing {
     /// Why the database takes no writes until it is reopened.
     poison: OnceLock<Error>,
     /// Whether the manifest may hold an edit that failed. Stored with `Release` and read with
-    /// `Acquire`. The thread whose edit failed asks before it removes the edit's files, and it sees
-    /// its own store.
+    /// `Acquire`. The thread whose edit failed asks before it removes the edit's files. It sees its
+    /// own store, or that of a later edit, which has overwritten the failed one if there is no
+    /// doubt left.
     edit_in_doubt: AtomicBool,
     closed: AtomicBool,
     /// The outcome of the close, once it is done. Held while the close runs.

@@ -64,8 +64,8 @@ pub(crate) struct DatabaseTime {
     jumps: JumpDetector,
     /// The last second that is in the manifest, durably.
     stored: AtomicU32,
-    /// Whether a worker should store the time. Raised with `Release` and lowered by a swap with
-    /// `AcqRel`. So a worker that lowers it also sees the second that the caller noted before.
+    /// Whether a worker should store the time. Raised and lowered by swaps with `AcqRel`. So a
+    /// worker that lowers it also sees the second that each caller noted before.
     is_store_due: AtomicBool,
     /// Whether a keyspace with expiry exists, or existed since the open.
     is_used: AtomicBool,
@@ -199,7 +199,8 @@ impl DatabaseTime {
 
     /// Asks a worker to store the time.
     pub(crate) fn store_soon(&self) {
-        self.is_store_due.store(true, Ordering::Release);
+        // A swap, so that the worker also sees the second of an earlier caller.
+        let _was_due = self.is_store_due.swap(true, Ordering::AcqRel);
     }
 
     /// Returns whether a store was asked for since the last call.

@@ -1,19 +1,26 @@
 package foldb.streams;
 
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongConsumer;
 
 /**
- * The memory that the filters of all stores of a process take together.
+ * The memory that the filters of all stores with one budget take together.
  *
  * <p>A filter asks before it grows. Beyond the bound it may not, and then knows no keys: its store
  * reads what the filter would have spared it. So the bound costs time and no memory.
  */
 final class FilterTotal {
-    /** The total of the process. */
-    static final FilterTotal PROCESS = new FilterTotal();
+    /** The totals of the process, by the size of the budget. */
+    private static final Map<Long, FilterTotal> ALL = new ConcurrentHashMap<>();
 
     private final AtomicLong bytes = new AtomicLong();
+
+    /** Returns the total of the stores whose budget has a number of bytes. */
+    static FilterTotal of(final long budget) {
+        return ALL.computeIfAbsent(budget, first -> new FilterTotal());
+    }
 
     /** Returns the memory of all filters, in bytes. */
     long bytes() {
@@ -21,28 +28,24 @@ final class FilterTotal {
     }
 
     /**
-     * Returns the part of a store that has no filters yet, and may have none before
-     * {@link Part#allow}.
+     * Returns the part of a store that has no filters yet.
      *
+     * @param bound how many bytes all filters may take as far as this store asks
      * @param reserve counts the part's bytes in the memory budget of the store
      */
-    Part join(final LongConsumer reserve) {
-        return new Part(reserve);
+    Part join(final long bound, final LongConsumer reserve) {
+        return new Part(bound, reserve);
     }
 
     /** The part of one store. Only the store's thread calls it. */
     final class Part {
+        private final long bound;
         private final LongConsumer reserve;
-        private long bound;
         private long own;
 
-        private Part(final LongConsumer reserve) {
+        private Part(final long bound, final LongConsumer reserve) {
+            this.bound = bound;
             this.reserve = reserve;
-        }
-
-        /** Sets how many bytes the filters of the process may take as far as this store asks. */
-        void allow(final long most) {
-            bound = most;
         }
 
         /**

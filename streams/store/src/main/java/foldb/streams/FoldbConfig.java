@@ -43,8 +43,8 @@ public final class FoldbConfig {
     /**
      * The memory that the keys with such changes may take in all merge stores of the process, in
      * bytes. From half of it on, the stores with the most of it fold early. Default: a quarter of
-     * {@link #MEMORY_BYTES}, which it is a part of; at most three eighths. Give all applications of
-     * a process the same value.
+     * {@link #MEMORY_BYTES}, which it is a part of; at most three eighths, which leaves nothing for
+     * filters of intervals. Give all applications of a process the same value.
      */
     public static final String MAX_TOTAL_DIRTY_BYTES = "foldb.dirty.total.bytes.max";
 

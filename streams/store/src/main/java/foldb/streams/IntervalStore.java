@@ -47,13 +47,9 @@ abstract class IntervalStore extends FoldbStore {
         STORED_KEYS
     }
 
-    /** The filters of all stores take at most this part of the memory budget. */
-    private static final int PART_FOR_FILTERS = 8;
-
     private final KeyLayout layout;
     private final boolean indexed;
     private final Filtered filtered;
-    private final FilterTotal.Part filters;
     private final Intervals intervals;
     private InternalProcessorContext<?, ?> processor;
     private Sensor droppedRecords;
@@ -77,9 +73,7 @@ abstract class IntervalStore extends FoldbStore {
         this.layout = layout;
         this.indexed = indexed;
         this.filtered = filtered;
-        this.filters = FilterTotal.PROCESS.join(this::reserveFilters);
-        this.intervals =
-            new Intervals(interval, retention, filtered == Filtered.NOTHING ? null : filters);
+        this.intervals = new Intervals(interval, retention);
     }
 
     @Override
@@ -89,14 +83,21 @@ abstract class IntervalStore extends FoldbStore {
             Thread.currentThread().getName(),
             context.taskId().toString(),
             ProcessorContextUtils.metricsImpl(context));
-        filters.allow(FoldbConfig.memoryBytes(context.appConfigs()) / PART_FOR_FILTERS);
+        if (filtered != Filtered.NOTHING) {
+            final FilterTotal total = FilterTotal.of(FoldbConfig.memoryBytes(context.appConfigs()));
+            final long bound = MergeConfig.of(context.appConfigs()).maxFilterBytes();
+            intervals.filter(total.join(bound, this::reserveFilters));
+        }
         super.init(context, root);
     }
 
     @Override
     public synchronized void close() {
-        super.close();
-        intervals.clear();
+        try {
+            super.close();
+        } finally {
+            intervals.clear();
+        }
     }
 
     @Override

@@ -26,7 +26,7 @@ final class Intervals {
     private final long length;
     private final long retention;
     /** {@code null} if intervals do not know their keys. */
-    private final FilterTotal.Part filters;
+    private FilterTotal.Part filters;
     private final NavigableMap<Long, KeyFilter> known = new ConcurrentSkipListMap<>();
     private volatile long streamTime = ConsumerRecord.NO_TIMESTAMP;
     private volatile long expiredBefore = Long.MIN_VALUE;
@@ -38,13 +38,15 @@ final class Intervals {
      *
      * @param length the length of an interval in milliseconds
      * @param retention the retention period in milliseconds
-     * @param filters the memory of filters, if the intervals shall know which keys they may have;
-     *     else {@code null}
      */
-    Intervals(final long length, final long retention, final FilterTotal.Part filters) {
+    Intervals(final long length, final long retention) {
         this.length = length;
         this.retention = retention;
-        this.filters = filters;
+    }
+
+    /** Lets intervals that begin from now on know which keys they may have, in this memory. */
+    void filter(final FilterTotal.Part memory) {
+        filters = memory;
     }
 
     /** The length of an interval for a retention period, both in milliseconds. */

@@ -21,8 +21,8 @@ import org.apache.kafka.streams.state.internals.Murmur3;
  * <p>The hash is not the one by which producers choose partitions: keys of one partition have few
  * of its values.
  *
- * <p>One thread at a time adds keys and ends the filter, and other threads may ask. A writer adds the key before the
- * entry. So a reader that knows of the entry finds its key.
+ * <p>One thread at a time adds keys and ends the filter, and other threads may ask. A writer adds
+ * the key before the entry. So a reader that knows of the entry finds its key.
  */
 final class KeyFilter {
     /** The filter of an interval whose keys are unknown. */
@@ -90,9 +90,12 @@ final class KeyFilter {
         return true;
     }
 
-    /** Ends the knowledge of keys, and gives the memory back. From now on every key may be there. */
+    /** Ends the knowledge of keys, and gives the memory back. Every key may be there then. */
     void end() {
-        layers = null;
+        // The filter of every key is shared by threads, which only read it.
+        if (layers != null) {
+            layers = null;
+        }
         if (bytes > 0) {
             memory.give(bytes);
             bytes = 0;

@@ -47,12 +47,13 @@ final class MemoryMetrics {
         registry.addClientLevelMutableMetric(PREFIX + "budget",
             "Bytes that all stores of the process may use", RecordingLevel.INFO,
             (config, now) -> budget);
+        final FilterTotal filters = FilterTotal.of(budget);
         add("total", "Bytes that all stores of the process use", Memory::total);
         add("memtables", "Bytes of write buffers", Memory::memtables);
         add("dirty-keys", "Bytes of keys that merging stores have not folded",
-            memory -> DirtyTotal.PROCESS.bytes());
+            memory -> Math.max(0, memory.reserved() - filters.bytes()));
         add("key-filters", "Bytes of filters of the keys of intervals",
-            memory -> FilterTotal.PROCESS.bytes());
+            memory -> filters.bytes());
         add("block-cache", "Bytes of cached blocks", Memory::blockCache);
         add("tables", "Bytes of indexes and filters of open tables", Memory::tables);
         add("background", "Bytes of flushes and compactions in progress", Memory::background);

@@ -10,11 +10,16 @@ import org.apache.kafka.common.config.ConfigException;
  * @param maxDirtyKeys the number of keys with unfolded changes at which a store folds them all
  * @param maxDirtyBytes the memory of such keys, in bytes, at which a store folds them all
  * @param maxTotalBytes the memory that such keys of all stores may take, in bytes
+ * @param maxFilterBytes the memory that filters of intervals of all stores may take, in bytes
  */
-record MergeConfig(int maxDirtyKeys, long maxDirtyBytes, long maxTotalBytes) {
+record MergeConfig(int maxDirtyKeys, long maxDirtyBytes, long maxTotalBytes,
+                   long maxFilterBytes) {
     private static final int DEFAULT_MAX_DIRTY_KEYS = 100_000;
     private static final long DEFAULT_MAX_DIRTY_BYTES = 32L << 20;
-    /** Changed keys take from the memory of write buffers, which keep a quarter of theirs. */
+    /**
+     * Changed keys and filters take from the memory of write buffers, which keep a quarter of
+     * theirs.
+     */
     private static final long MOST_EIGHTHS_OF_MEMORY = 3;
 
     /**
@@ -32,7 +37,8 @@ record MergeConfig(int maxDirtyKeys, long maxDirtyBytes, long maxTotalBytes) {
             throw new ConfigException(FoldbConfig.MAX_TOTAL_DIRTY_BYTES, total,
                 "Expected at most three eighths of " + FoldbConfig.MEMORY_BYTES + ", " + most);
         }
-        return new MergeConfig((int) Math.min(keys, Integer.MAX_VALUE), bytes, total);
+        long filters = Math.min(memory / 8, most - total);
+        return new MergeConfig((int) Math.min(keys, Integer.MAX_VALUE), bytes, total, filters);
     }
 
     /**

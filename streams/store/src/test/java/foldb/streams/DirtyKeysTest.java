@@ -56,10 +56,10 @@ class DirtyKeysTest {
     void eitherBoundIsReached() {
         DirtyKeys keys = new DirtyKeys(DirtyKeys.Order.BY_KEY);
         keys.add(key(1), context(1));
-        assertFalse(keys.reaches(new MergeConfig(2, 1 << 20, 1 << 20), 0));
-        assertTrue(keys.reaches(new MergeConfig(2, 1000, 1 << 20), 0));
-        assertTrue(keys.reaches(new MergeConfig(2, 1 << 20, 1 << 20), 1 << 20));
+        assertFalse(keys.reaches(new MergeConfig(2, 1 << 20, 1 << 20, 0), 0));
+        assertTrue(keys.reaches(new MergeConfig(2, 1000, 1 << 20, 0), 0));
+        assertTrue(keys.reaches(new MergeConfig(2, 1 << 20, 1 << 20, 0), 1 << 20));
         keys.add(key(2), context(1));
-        assertTrue(keys.reaches(new MergeConfig(2, 1 << 20, 1 << 20), 0));
+        assertTrue(keys.reaches(new MergeConfig(2, 1 << 20, 1 << 20, 0), 0));
     }
 }

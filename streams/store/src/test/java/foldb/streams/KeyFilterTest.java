@@ -23,20 +23,16 @@ class KeyFilterTest {
     }
 
     private static FilterTotal.Part unbounded() {
-        final FilterTotal.Part memory = new FilterTotal().join(bytes -> { });
-        memory.allow(Long.MAX_VALUE);
-        return memory;
+        return new FilterTotal().join(Long.MAX_VALUE, bytes -> { });
     }
 
     @Test
     void filtersOfOneTotalKeepItsBoundAndGiveTheirMemoryBack() {
         final FilterTotal total = new FilterTotal();
         final AtomicLong reserved = new AtomicLong();
-        final FilterTotal.Part memory = total.join(reserved::set);
-        final FilterTotal.Part other = total.join(bytes -> { });
         final long bound = 100_000;
-        memory.allow(bound);
-        other.allow(bound);
+        final FilterTotal.Part memory = total.join(bound, reserved::set);
+        final FilterTotal.Part other = total.join(bound, bytes -> { });
         assertTrue(KeyFilter.empty(other).add(key(0)));
         final long others = total.bytes();
         assertTrue(others > 0);
@@ -57,7 +53,7 @@ class KeyFilterTest {
 
     @Test
     void aFilterWithoutMemoryMayHaveEveryKey() {
-        final KeyFilter filter = KeyFilter.empty(new FilterTotal().join(bytes -> { }));
+        final KeyFilter filter = KeyFilter.empty(new FilterTotal().join(0, bytes -> { }));
         filter.add(key(1));
         assertTrue(filter.mayHave(key(2)));
     }

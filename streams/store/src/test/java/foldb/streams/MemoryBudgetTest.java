@@ -130,7 +130,7 @@ class MemoryBudgetTest {
     /** The filters of many stores took memory that nothing bounded or counted. */
     @Test
     void filtersOfKeysCountInTheBudgetWhileTheirStoreIsOpen() {
-        final long before = FilterTotal.PROCESS.bytes();
+        final long before = FilterTotal.of(BUDGET).bytes();
         final Properties properties =
             MergeScenario.merging(directory, StreamsConfig.AT_LEAST_ONCE);
         properties.put(FoldbConfig.MEMORY_BYTES, BUDGET);
@@ -140,11 +140,11 @@ class MemoryBudgetTest {
                     .count(Materialized.as("sessions")))) {
             scenario.commit(events(KEYS));
             final long filters = memory(scenario, "key-filters");
-            assertEquals(FilterTotal.PROCESS.bytes(), filters);
+            assertEquals(FilterTotal.of(BUDGET).bytes(), filters);
             assertTrue(filters > before && filters <= BUDGET / 8, filters + " bytes");
             assertEquals(filters - before, Memory.of(BUDGET).reserved());
         }
-        assertEquals(before, FilterTotal.PROCESS.bytes());
+        assertEquals(before, FilterTotal.of(BUDGET).bytes());
         assertEquals(0, Memory.of(BUDGET).reserved());
     }
 

@@ -11,6 +11,7 @@ import java.util.Properties;
 import java.util.Random;
 import java.util.TreeMap;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import org.apache.kafka.common.MetricName;
 import org.apache.kafka.common.header.internals.RecordHeaders;
@@ -202,9 +203,19 @@ final class MergeScenario implements AutoCloseable {
 
     /** Returns a metric of the driver; the sum over all instances, or -1 without any. */
     double metric(String name) {
+        return sum(metric -> metric.name().equals(name));
+    }
+
+    /** Returns a metric of a store; the sum over all tasks, or -1 without any. */
+    double metric(String name, String store) {
+        return sum(metric ->
+            metric.name().equals(name) && store.equals(metric.tags().get("foldb-state-id")));
+    }
+
+    private double sum(Predicate<MetricName> isAsked) {
         Map<MetricName, Double> found = new HashMap<>();
         driver.metrics().forEach((metric, value) -> {
-            if (metric.name().equals(name)) {
+            if (isAsked.test(metric)) {
                 found.put(metric, ((Number) value.metricValue()).doubleValue());
             }
         });

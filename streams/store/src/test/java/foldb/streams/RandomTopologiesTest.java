@@ -280,7 +280,12 @@ class RandomTopologiesTest extends ComparedMerges {
                     }
                 }
             }
-            assertTrue(merging.metric("merge-total") > 0, draw::toString);
+            for (Part part : draw.parts) {
+                assertEquals(part.contents(stock), part.contents(merging), part::toString);
+                assertTrue(merging.metric("merge-total", part.store) > 0, part::toString);
+                assertTrue(!part.isFollowed || merging.metric("merge-total", part.following()) > 0,
+                    part::toString);
+            }
             assertEquals(cached.metric("dropped-records-total"),
                 merging.metric("dropped-records-total"), draw::toString);
             draw.parts.forEach(part ->
@@ -295,8 +300,9 @@ class RandomTopologiesTest extends ComparedMerges {
      */
     private static void compare(Part part, boolean isExact, MergeScenario stock,
                                 MergeScenario cached, MergeScenario merging) {
-        compare(part, isExact, stock.output(part.store), cached.output(part.store),
-            merging.output(part.store));
+        List<String> output = merging.output(part.store);
+        assertTrue(!output.isEmpty(), part::toString);
+        compare(part, isExact, stock.output(part.store), cached.output(part.store), output);
         if (part.isLogged) {
             compare(part, isExact, stock.logged(part.store), cached.logged(part.store),
                 merging.logged(part.store));

@@ -21,6 +21,7 @@ import org.apache.kafka.streams.kstream.StreamJoined;
 import org.apache.kafka.streams.kstream.TimeWindows;
 import org.apache.kafka.streams.kstream.Windowed;
 import org.apache.kafka.streams.state.KeyValueStore;
+import org.apache.kafka.streams.state.SessionStore;
 import org.apache.kafka.streams.state.WindowStore;
 
 /** The topologies of the scenarios. None names a kind of store. */
@@ -65,6 +66,20 @@ enum Topologies {
             windows(grouped(builder, in), out);
         }
     },
+    /**
+     * The same, in stores that keep them. After a kill, records come again that may be older than
+     * the newest ones of the store by minutes, and the processor does not know it: a store that
+     * has dropped their window would count from 1 again.
+     */
+    KEPT_WINDOWS(List.of("windows", "sessions")) {
+        @Override
+        void build(StreamsBuilder builder, String in, String out) {
+            KGroupedStream<String, Long> grouped = grouped(builder, in);
+            windows(grouped, kept("windows"), out);
+            sessions(grouped, Materialized.<String, Long, SessionStore<Bytes, byte[]>>as("sessions")
+                .withRetention(Duration.ofDays(1)), out);
+        }
+    },
     /** A count for each session. */
     SESSIONS(List.of("sessions")) {
         @Override
@@ -95,10 +110,7 @@ enum Topologies {
             minutes(grouped(builder, in), OVERLAPPING, Materialized.as("hopping"), out);
         }
     },
-    /**
-     * Both counts of minutes, in stores that keep them. After a kill, records come again that may
-     * be older than the newest ones of the store by minutes, and the processor does not know it.
-     */
+    /** Both counts of minutes, in stores that keep them, as those of {@link #KEPT_WINDOWS}. */
     MINUTES_TWICE(List.of("tumbling", "hopping")) {
         @Override
         void build(StreamsBuilder builder, String in, String out) {
@@ -198,16 +210,28 @@ enum Topologies {
     }
 
     private static void windows(KGroupedStream<String, Long> grouped, String out) {
-        grouped.windowedBy(TimeWindows.ofSizeAndGrace(WINDOW, LATE))
-            .count(Materialized.as("windows"))
-            .toStream(Topologies::text)
-            .to(topic(out, "windows"), Produced.with(Serdes.String(), LONG));
+        windows(grouped, Materialized.as("windows"), out);
         sessions(grouped, out);
     }
 
+    private static void windows(KGroupedStream<String, Long> grouped,
+                                Materialized<String, Long, WindowStore<Bytes, byte[]>> store,
+                                String out) {
+        grouped.windowedBy(TimeWindows.ofSizeAndGrace(WINDOW, LATE))
+            .count(store)
+            .toStream(Topologies::text)
+            .to(topic(out, "windows"), Produced.with(Serdes.String(), LONG));
+    }
+
     private static void sessions(KGroupedStream<String, Long> grouped, String out) {
+        sessions(grouped, Materialized.as("sessions"), out);
+    }
+
+    private static void sessions(KGroupedStream<String, Long> grouped,
+                                 Materialized<String, Long, SessionStore<Bytes, byte[]>> store,
+                                 String out) {
         grouped.windowedBy(SessionWindows.ofInactivityGapAndGrace(GAP, LATE))
-            .count(Materialized.as("sessions"))
+            .count(store)
             .toStream(Topologies::text)
             .to(topic(out, "sessions"), Produced.with(Serdes.String(), LONG));
     }

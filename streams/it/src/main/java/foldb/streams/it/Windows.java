@@ -9,7 +9,7 @@ import org.apache.kafka.common.serialization.StringDeserializer;
 final class Windows implements Scenario {
     @Override
     public void run(World world) throws Exception {
-        Takeover.run(world, "windows", Topologies.WINDOWS, Windows::compare);
+        Takeover.run(world, "windows", Topologies.KEPT_WINDOWS, Windows::compare);
     }
 
     /**
