@@ -113,6 +113,7 @@ impl Chains {
 
     /// Returns the number of records, all versions counted.
     pub fn records(&self) -> u64 {
+        // Relaxed: what a reader may read was counted before its sequence number was published.
         self.published.records.load(Ordering::Relaxed)
     }
 

@@ -330,8 +330,8 @@ impl Ends {
     #[inline]
     fn publish_version(&mut self, node: Node<'_>, at: usize, low: usize) {
         self.publish_low(node.chains, low);
-        let order = if planted(Fault::RelaxedLink) { Ordering::Relaxed } else { Ordering::Release };
         // Release: a thread that sees the link sees the whole version, and all it leads to.
+        let order = if planted(Fault::RelaxedLink) { Ordering::Relaxed } else { Ordering::Release };
         node.record.newest.store((at / UNIT) as u32, order);
     }
 

@@ -134,6 +134,7 @@ impl Word {
     }
 }
 
+/// The word under loom, with the Acquire and the Release of the other one.
 #[cfg(loom)]
 pub(crate) struct Word(AtomicU64);
 

@@ -42,7 +42,9 @@ pub(super) fn unargued(tree: &Tree) -> Vec<Finding> {
 /// The first unargued access of each atomic of a file.
 fn unargued_in(file: &File) -> Vec<Finding> {
     let lines: Vec<(usize, &str)> = outside_tests(&file.text).collect();
-    if lines.iter().any(|(_, line)| line.starts_with("//!") && argues(line)) {
+    // A head that argues names the order as code does. Others only mention one.
+    let is_argument = |line: &str| line.starts_with("//!") && line.contains('`') && argues(line);
+    if lines.iter().any(|(_, line)| is_argument(line)) {
         return Vec::new();
     }
     let mut argued = declared_with_argument(&lines);
@@ -50,7 +52,7 @@ fn unargued_in(file: &File) -> Vec<Finding> {
     let mut unargued = Vec::new();
     for (at, (index, line)) in lines.iter().enumerate() {
         let (code, comment) = line.split_once("//").unwrap_or((line, ""));
-        if argues(comment) {
+        if argues(comment) && !comment.starts_with('!') {
             last_argument = Some(*index);
         }
         let Some(order) = WEAK.iter().find(|order| has(code, order)) else { continue };
@@ -198,6 +200,7 @@ mod tests {
         let far = "\n".repeat(NEAR + 1);
         let other = format!("// Release: c.\nfn g() {{}}{far}{STORE}");
         assert_eq!(found(place, &other).len(), 1, "too far");
+        assert_eq!(found(place, &format!("//! Finds a Release.\n{STORE}")).len(), 1, "a mention");
         let again = format!("{STORE}{far}// Relaxed: d.\nfn g() {{ a.load(Ordering::Relaxed) }}");
         assert!(found(place, &again).is_empty(), "another access is argued");
         for declared in [
