@@ -62,7 +62,9 @@ fn start(jvm: &str, path: &OsString) -> Result<String, String> {
 fn output(jvm: &str, options: &[&str], path: &OsString) -> Result<Output, String> {
     let mut words = jvm.split_whitespace();
     let mut command = Command::new(words.next().unwrap_or_default());
+    // A JVM announces the options of this variable, and a start prints nothing.
     command
+        .env_remove("JAVA_TOOL_OPTIONS")
         .args(words)
         .args(options)
         .arg(QUIET)
